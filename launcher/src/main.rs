@@ -1,0 +1,5 @@
+//! The `lockstep` command: starts the processes of a job and answers for them.
+
+#![forbid(unsafe_code)]
+
+fn main() {}

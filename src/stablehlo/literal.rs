@@ -1,0 +1,63 @@
+//! Constant tensors.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::TensorType;
+
+/// A constant: a tensor type and its elements.
+///
+/// Elements are little-endian, row-major, one element every [`crate::ifrt::DType::size_bytes`]
+/// bytes (sub-byte types unpacked, booleans 0 or 1). A splat stores one element.
+#[derive(Clone, PartialEq)]
+pub struct Literal {
+    ty: TensorType,
+    bytes: Arc<[u8]>,
+    splat: bool,
+}
+
+impl Literal {
+    /// A literal of one element repeated, or `None` when `element` is not one element long.
+    pub fn splat(ty: TensorType, element: impl Into<Arc<[u8]>>) -> Option<Self> {
+        let bytes = element.into();
+        (bytes.len() == ty.dtype.size_bytes()).then_some(Self { ty, bytes, splat: true })
+    }
+
+    /// A literal of all its elements, or `None` when `bytes` has another length than `ty` asks for.
+    pub fn dense(ty: TensorType, bytes: impl Into<Arc<[u8]>>) -> Option<Self> {
+        let bytes = bytes.into();
+        let expected = ty.shape.num_elements() * ty.dtype.size_bytes();
+        (bytes.len() == expected).then_some(Self { ty, bytes, splat: false })
+    }
+
+    /// The type of the tensor.
+    pub fn ty(&self) -> &TensorType {
+        &self.ty
+    }
+
+    /// The bytes of the single repeated element, if this literal is stored as a splat.
+    pub fn splat_element(&self) -> Option<&[u8]> {
+        self.splat.then_some(&*self.bytes)
+    }
+
+    /// The stored bytes: one element for a splat, all of them otherwise.
+    pub fn stored_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// All elements, row-major; repeats the element of a splat.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        if self.splat {
+            self.bytes.repeat(self.ty.shape.num_elements())
+        } else {
+            self.bytes.to_vec()
+        }
+    }
+}
+
+impl fmt::Debug for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.splat { "splat" } else { "dense" };
+        write!(f, "{kind} {} ({} bytes)", self.ty, self.bytes.len())
+    }
+}

@@ -1,0 +1,17 @@
+//! Programs: StableHLO modules in memory, read from text, verified and printed.
+//!
+//! Owns the representation, its readers, its verifier and its printer. Executes nothing, knows no
+//! devices. Bytes from outside never panic here, never recurse without a bound and never allocate
+//! more than a small multiple of their own length (invariant I5).
+
+pub mod entity;
+mod literal;
+mod module;
+pub mod op;
+
+pub use literal::Literal;
+pub use module::{
+    Block, BlockData, Function, Location, Mesh, Module, Op, OpData, Param, Region, RegionData,
+    ResultInfo, TensorType, Type, Value, ValueData, ValueDef,
+};
+pub use op::OpKind;

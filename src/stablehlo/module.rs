@@ -1,0 +1,246 @@
+//! A program in memory: functions of operations over values, all named by typed indices.
+
+use std::fmt;
+
+use super::entity::PrimaryMap;
+use super::op::{OpKind, Sharding};
+use crate::entity;
+use crate::ifrt::{DType, Shape};
+
+entity! {
+    /// A value: a block argument or a result of an operation.
+    Value("v");
+    /// An operation.
+    Op("op");
+    /// A straight line of operations with arguments.
+    Block("block");
+    /// A nested body of an operation.
+    Region("region");
+}
+
+/// A ranked tensor type with static dimensions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorType {
+    /// The element type.
+    pub dtype: DType,
+    /// The dimensions.
+    pub shape: Shape,
+}
+
+/// The type of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// A tensor.
+    Tensor(TensorType),
+    /// An ordering token.
+    Token,
+    /// A tuple of values.
+    Tuple(Vec<Self>),
+}
+
+/// A place in the source text, one-based; `line` 0 means unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Location {
+    /// One-based line.
+    pub line: u32,
+    /// One-based column, in bytes.
+    pub column: u32,
+}
+
+/// A value's type and origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueData {
+    /// The type.
+    pub ty: Type,
+    /// What defines it.
+    pub def: ValueDef,
+}
+
+/// What defines a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueDef {
+    /// The result of an operation, by position.
+    Result(Op, usize),
+    /// The argument of a block, by position.
+    Argument(Block, usize),
+}
+
+/// An operation with its operands, results and nested regions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpData {
+    /// Which operation it is, with its attributes.
+    pub kind: OpKind,
+    /// The operands, in the order of the StableHLO specification.
+    pub operands: Vec<Value>,
+    /// The results.
+    pub results: Vec<Value>,
+    /// Nested bodies, in the order of the StableHLO specification.
+    pub regions: Vec<Region>,
+    /// Where it was read.
+    pub location: Location,
+}
+
+/// Arguments and operations of a block; the last operation is its terminator.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct BlockData {
+    /// The arguments.
+    pub arguments: Vec<Value>,
+    /// The operations, in order.
+    pub ops: Vec<Op>,
+}
+
+/// A region; every region StableHLO uses has exactly one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionData {
+    /// The block.
+    pub block: Block,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// The value it defines, an argument of the entry block.
+    pub value: Value,
+    /// `sdy.sharding`, if given.
+    pub sharding: Option<Sharding>,
+    /// `mhlo.sharding`, if given, unparsed.
+    pub hlo_sharding: Option<String>,
+    /// The index of the result whose buffer may reuse this parameter's (`tf.aliasing_output`).
+    pub aliases_output: Option<usize>,
+    /// Whether the caller gives this buffer away (`jax.buffer_donor`).
+    pub donated: bool,
+}
+
+/// A result of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultInfo {
+    /// The type.
+    pub ty: Type,
+    /// `sdy.sharding`, if given.
+    pub sharding: Option<Sharding>,
+    /// `mhlo.sharding`, if given, unparsed.
+    pub hlo_sharding: Option<String>,
+}
+
+/// A function; its regions, nested ones included, share these maps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// The symbol name, without `@`.
+    pub name: String,
+    /// Whether it may be called from outside the module.
+    pub public: bool,
+    /// The parameters.
+    pub params: Vec<Param>,
+    /// The results.
+    pub results: Vec<ResultInfo>,
+    /// The entry block.
+    pub entry: Block,
+    /// All values.
+    pub values: PrimaryMap<Value, ValueData>,
+    /// All operations.
+    pub ops: PrimaryMap<Op, OpData>,
+    /// All blocks.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// All regions.
+    pub regions: PrimaryMap<Region, RegionData>,
+    /// Where it was read.
+    pub location: Location,
+}
+
+/// A named arrangement of devices (`sdy.mesh`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mesh {
+    /// The symbol name, without `@`.
+    pub name: String,
+    /// Axis names and sizes, outermost first.
+    pub axes: Vec<(String, usize)>,
+    /// The devices in row-major order of the axes; `None` means 0, 1, 2, ….
+    pub device_ids: Option<Vec<i64>>,
+}
+
+/// A program: functions and meshes. `main` is where it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Module {
+    /// The symbol name, without `@`; empty when there is none.
+    pub name: String,
+    /// `mhlo.num_partitions`, 1 when absent.
+    pub num_partitions: usize,
+    /// `mhlo.num_replicas`, 1 when absent.
+    pub num_replicas: usize,
+    /// The meshes.
+    pub meshes: Vec<Mesh>,
+    /// The functions, in source order.
+    pub functions: Vec<Function>,
+}
+
+impl Module {
+    /// The function called `name`.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+
+    /// The mesh called `name`.
+    pub fn mesh(&self, name: &str) -> Option<&Mesh> {
+        self.meshes.iter().find(|mesh| mesh.name == name)
+    }
+}
+
+impl Function {
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> &Type {
+        &self.values[value].ty
+    }
+
+    /// The type of a value that the verifier has shown to be a tensor; `None` for others.
+    pub fn tensor(&self, value: Value) -> Option<&TensorType> {
+        match self.ty(value) {
+            Type::Tensor(ty) => Some(ty),
+            Type::Token | Type::Tuple(_) => None,
+        }
+    }
+}
+
+impl TensorType {
+    /// A tensor type.
+    pub fn new(dtype: DType, shape: Shape) -> Self {
+        Self { dtype, shape }
+    }
+
+    /// Bytes of a dense array of this type.
+    pub fn size_bytes(&self) -> usize {
+        self.shape.num_elements() * self.dtype.size_bytes()
+    }
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tensor<")?;
+        for dim in self.shape.dims() {
+            write!(f, "{dim}x")?;
+        }
+        write!(f, "{}>", self.dtype)
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tensor(ty) => ty.fmt(f),
+            Self::Token => f.write_str("!stablehlo.token"),
+            Self::Tuple(types) => {
+                f.write_str("tuple<")?;
+                for (i, ty) in types.iter().enumerate() {
+                    let comma = if i == 0 { "" } else { ", " };
+                    write!(f, "{comma}{ty}")?;
+                }
+                f.write_str(">")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}

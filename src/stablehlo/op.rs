@@ -1,0 +1,403 @@
+//! The operations and their attributes, typed.
+//!
+//! An attribute that has a default in the specification is stored resolved: a reader fills it in.
+//! Operand, result and region order is that of the StableHLO specification, spec.md.
+
+use super::{Literal, TensorType};
+
+/// An operation and its attributes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpKind {
+    /// `constant`.
+    Constant(Literal),
+    /// `iota`.
+    Iota {
+        /// The dimension along which values count up.
+        dimension: usize,
+    },
+    /// One operand, element by element.
+    Unary(Unary),
+    /// Two operands of one shape, element by element.
+    Binary(Binary),
+    /// `compare`.
+    Compare {
+        /// The comparison.
+        direction: Direction,
+        /// The order floats are compared in; `None` when the source leaves it out.
+        compare_type: Option<CompareType>,
+    },
+    /// `select`: predicate (scalar or full shape), on true, on false.
+    Select,
+    /// `clamp`: min, operand, max; min and max may be scalars.
+    Clamp,
+    /// `convert`.
+    Convert,
+    /// `bitcast_convert`.
+    BitcastConvert,
+    /// `reduce_precision`.
+    ReducePrecision {
+        /// Exponent bits kept.
+        exponent_bits: u32,
+        /// Mantissa bits kept.
+        mantissa_bits: u32,
+    },
+    /// `broadcast_in_dim`.
+    BroadcastInDim {
+        /// For each operand dimension, the result dimension it becomes.
+        dimensions: Vec<usize>,
+    },
+    /// `reshape`.
+    Reshape,
+    /// `transpose`.
+    Transpose {
+        /// Result dimension `i` is operand dimension `permutation[i]`.
+        permutation: Vec<usize>,
+    },
+    /// `slice`.
+    Slice {
+        /// First index per dimension.
+        start: Vec<usize>,
+        /// One past the last index per dimension.
+        limit: Vec<usize>,
+        /// Step per dimension.
+        strides: Vec<usize>,
+    },
+    /// `concatenate`.
+    Concatenate {
+        /// The dimension that grows.
+        dimension: usize,
+    },
+    /// `pad`: operand, padding value. Negative edge padding removes elements.
+    Pad {
+        /// Elements added before, per dimension.
+        low: Vec<i64>,
+        /// Elements added after, per dimension.
+        high: Vec<i64>,
+        /// Elements added between neighbours, per dimension.
+        interior: Vec<usize>,
+    },
+    /// `reverse`.
+    Reverse {
+        /// The dimensions reversed.
+        dimensions: Vec<usize>,
+    },
+    /// `dynamic_slice`: operand, then one scalar start index per dimension.
+    DynamicSlice {
+        /// The size of the slice.
+        sizes: Vec<usize>,
+    },
+    /// `dynamic_update_slice`: operand, update, then one scalar start index per dimension.
+    DynamicUpdateSlice,
+    /// `gather`: operand, start indices.
+    Gather(Gather),
+    /// `scatter`: inputs, indices, updates; one region that combines.
+    Scatter(Scatter),
+    /// `dot_general`.
+    DotGeneral(DotGeneral),
+    /// `convolution`.
+    Convolution(Box<Convolution>),
+    /// `reduce`: inputs, init values; one region.
+    Reduce {
+        /// The dimensions reduced away.
+        dimensions: Vec<usize>,
+    },
+    /// `reduce_window`: inputs, init values; one region.
+    ReduceWindow(Window),
+    /// `sort`: inputs; one region, the comparator.
+    Sort {
+        /// The dimension sorted along.
+        dimension: usize,
+        /// Whether equal elements keep their order.
+        is_stable: bool,
+    },
+    /// `while`: operands; regions cond and body.
+    While,
+    /// `if`: predicate; regions true and false.
+    If,
+    /// `case`: index; one region per branch.
+    Case,
+    /// `func.call`.
+    Call {
+        /// The function called, without `@`.
+        callee: String,
+    },
+    /// `stablehlo.return`, `func.return` and `sdy.return`.
+    Return,
+    /// `optimization_barrier`.
+    OptimizationBarrier,
+    /// `partition_id`.
+    PartitionId,
+    /// `replica_id`.
+    ReplicaId,
+    /// `all_reduce`: one region that combines.
+    AllReduce(Collective),
+    /// `all_gather`.
+    AllGather {
+        /// The dimension along which shards are put together.
+        dimension: usize,
+        /// Groups and channel.
+        collective: Collective,
+    },
+    /// `reduce_scatter`: one region that combines.
+    ReduceScatter {
+        /// The dimension along which the result is cut.
+        dimension: usize,
+        /// Groups and channel.
+        collective: Collective,
+    },
+    /// `all_to_all`.
+    AllToAll {
+        /// The dimension cut.
+        split_dimension: usize,
+        /// The dimension put together.
+        concat_dimension: usize,
+        /// How many pieces.
+        split_count: usize,
+        /// Groups and channel.
+        collective: Collective,
+    },
+    /// `collective_permute`.
+    CollectivePermute {
+        /// Who sends to whom.
+        source_target_pairs: Vec<(i64, i64)>,
+        /// Identifies the exchange; 0 when absent.
+        channel_id: i64,
+    },
+    /// `collective_broadcast`: the first of each group sends.
+    CollectiveBroadcast(Collective),
+    /// `custom_call`.
+    CustomCall {
+        /// The target.
+        call_target_name: String,
+        /// `backend_config` as text.
+        backend_config: String,
+        /// Whether it must be kept though its results are unused.
+        has_side_effect: bool,
+    },
+    /// `sdy.manual_computation`: one region in local shapes.
+    ManualComputation(ManualComputation),
+    /// `sdy.sharding_constraint`.
+    ShardingConstraint(Sharding),
+}
+
+/// Element-by-element operations of one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is the StableHLO operation of the same name")]
+pub enum Unary {
+    Abs,
+    Cbrt,
+    Ceil,
+    CountLeadingZeros,
+    Cosine,
+    Exponential,
+    ExponentialMinusOne,
+    Floor,
+    Imag,
+    IsFinite,
+    Log,
+    LogPlusOne,
+    Logistic,
+    Negate,
+    Not,
+    Popcnt,
+    Real,
+    RoundNearestAfz,
+    RoundNearestEven,
+    Rsqrt,
+    Sign,
+    Sine,
+    Sqrt,
+    Tan,
+    Tanh,
+}
+
+/// Element-by-element operations of two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is the StableHLO operation of the same name")]
+pub enum Binary {
+    Add,
+    And,
+    Atan2,
+    Complex,
+    Divide,
+    Maximum,
+    Minimum,
+    Multiply,
+    Or,
+    Power,
+    Remainder,
+    ShiftLeft,
+    ShiftRightArithmetic,
+    ShiftRightLogical,
+    Subtract,
+    Xor,
+}
+
+/// `comparison_direction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub enum Direction {
+    Eq,
+    Ne,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+}
+
+/// `compare_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub enum CompareType {
+    Float,
+    TotalOrder,
+    Signed,
+    Unsigned,
+}
+
+/// Attributes of `dot_general`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DotGeneral {
+    /// Batching dimensions of the left operand.
+    pub lhs_batching: Vec<usize>,
+    /// Batching dimensions of the right operand.
+    pub rhs_batching: Vec<usize>,
+    /// Contracting dimensions of the left operand.
+    pub lhs_contracting: Vec<usize>,
+    /// Contracting dimensions of the right operand.
+    pub rhs_contracting: Vec<usize>,
+    /// `precision_config`, per operand; empty when absent.
+    pub precision: Vec<Precision>,
+}
+
+/// `precision_config`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub enum Precision {
+    Default,
+    High,
+    Highest,
+}
+
+/// Attributes of `gather`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub struct Gather {
+    pub offset_dims: Vec<usize>,
+    pub collapsed_slice_dims: Vec<usize>,
+    pub operand_batching_dims: Vec<usize>,
+    pub start_indices_batching_dims: Vec<usize>,
+    pub start_index_map: Vec<usize>,
+    pub index_vector_dim: usize,
+    pub slice_sizes: Vec<usize>,
+    pub indices_are_sorted: bool,
+}
+
+/// Attributes of `scatter`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub struct Scatter {
+    pub update_window_dims: Vec<usize>,
+    pub inserted_window_dims: Vec<usize>,
+    pub input_batching_dims: Vec<usize>,
+    pub scatter_indices_batching_dims: Vec<usize>,
+    pub scatter_dims_to_operand_dims: Vec<usize>,
+    pub index_vector_dim: usize,
+    pub indices_are_sorted: bool,
+    pub unique_indices: bool,
+}
+
+/// Window attributes, per dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub struct Window {
+    pub dimensions: Vec<usize>,
+    pub strides: Vec<usize>,
+    pub base_dilations: Vec<usize>,
+    pub window_dilations: Vec<usize>,
+    pub padding: Vec<(i64, i64)>,
+}
+
+/// Attributes of `convolution`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the specification's names")]
+pub struct Convolution {
+    pub window: Window,
+    pub window_reversal: Vec<bool>,
+    pub input_batch_dimension: usize,
+    pub input_feature_dimension: usize,
+    pub input_spatial_dimensions: Vec<usize>,
+    pub kernel_input_feature_dimension: usize,
+    pub kernel_output_feature_dimension: usize,
+    pub kernel_spatial_dimensions: Vec<usize>,
+    pub output_batch_dimension: usize,
+    pub output_feature_dimension: usize,
+    pub output_spatial_dimensions: Vec<usize>,
+    pub feature_group_count: usize,
+    pub batch_group_count: usize,
+    pub precision: Vec<Precision>,
+}
+
+/// Groups and channel of a collective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// The groups, each an ordered list of process ids; -1 pads uneven groups.
+    pub replica_groups: Vec<Vec<i64>>,
+    /// `channel_handle`; 0 when absent.
+    pub channel_id: i64,
+    /// Whether process ids are positions in the device assignment (`flattened_ids`).
+    pub use_global_device_ids: bool,
+}
+
+/// How one tensor is spread over a mesh (`sdy.sharding`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharding {
+    /// The mesh, without `@`.
+    pub mesh: String,
+    /// Per dimension, the axes that cut it, outermost first.
+    pub dims: Vec<DimSharding>,
+    /// Axes along which the tensor is stated to be the same.
+    pub replicated: Vec<AxisRef>,
+}
+
+/// How one dimension is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DimSharding {
+    /// The axes, outermost first.
+    pub axes: Vec<AxisRef>,
+    /// Whether propagation may add axes (`?`).
+    pub is_open: bool,
+    /// The priority, if given.
+    pub priority: Option<u32>,
+}
+
+/// An axis of a mesh or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AxisRef {
+    /// The axis.
+    pub name: String,
+    /// `(pre_size, size)` of a sub-axis.
+    pub sub_axis: Option<(usize, usize)>,
+}
+
+/// Attributes of `sdy.manual_computation`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManualComputation {
+    /// Per operand.
+    pub in_shardings: Vec<Sharding>,
+    /// Per result.
+    pub out_shardings: Vec<Sharding>,
+    /// The axes that the body handles itself.
+    pub manual_axes: Vec<String>,
+}
+
+/// The types of a `constant`, for the places that need them before the value exists.
+impl OpKind {
+    /// The type a constant yields; `None` for other operations.
+    pub fn constant_type(&self) -> Option<&TensorType> {
+        match self {
+            Self::Constant(literal) => Some(literal.ty()),
+            _ => None,
+        }
+    }
+}
