@@ -1,0 +1,185 @@
+//! Holds the import table of ARCHITECTURE.md: which module may use which.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each module of the root package, and what of ours it may use besides itself.
+const IMPORTS: [(&str, &[&str]); 5] = [
+    ("ifrt", &[]),
+    ("stablehlo", &["ifrt"]),
+    ("spmd", &["ifrt", "stablehlo"]),
+    ("backend", &["ifrt", "stablehlo"]),
+    ("client", &["ifrt", "stablehlo", "spmd", "backend", "lockstep_collectives"]),
+];
+
+/// The only folders whose files may ask for `unsafe`.
+const UNSAFE: [&str; 2] = ["src/backend/cpu/buffer.rs", "src/backend/cpu/kernels/simd"];
+
+#[test]
+fn modules_import_only_what_the_table_allows() {
+    let mut violations = Vec::new();
+    for (module, allowed) in IMPORTS {
+        for file in rust_files(&root().join("src").join(module)) {
+            let text = fs::read_to_string(&file).unwrap();
+            for used in modules_used(&text) {
+                if used != module && !allowed.contains(&used.as_str()) {
+                    violations.push(format!("{}: {module} may not use {used}", relative(&file)));
+                }
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn every_module_of_the_root_package_is_in_the_table() {
+    let declared: BTreeSet<String> = fs::read_to_string(root().join("src/lib.rs"))
+        .unwrap()
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("pub mod ")?.strip_suffix(';')?.to_owned()))
+        .collect();
+    let tabled: BTreeSet<String> = IMPORTS.iter().map(|(module, _)| (*module).to_owned()).collect();
+    assert_eq!(declared, tabled);
+}
+
+#[test]
+fn unsafe_stays_where_the_design_allows_it() {
+    let sources = ["src", "collectives", "launcher"].map(|folder| rust_files(&root().join(folder)));
+    for file in sources.iter().flatten() {
+        let name = relative(file);
+        let text = fs::read_to_string(file).unwrap();
+        let found = code_words(&text).any(|word| word == "unsafe");
+        let allowed = UNSAFE.iter().any(|place| name.starts_with(place));
+        assert!(!found || allowed, "{name} uses unsafe");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_owns() {
+    let sources = ["src", "collectives", "launcher", "examples", "tests"]
+        .map(|folder| rust_files(&root().join(folder)));
+    for file in sources.iter().flatten() {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.starts_with("//! "), "{} has no module documentation", relative(file));
+    }
+}
+
+#[test]
+fn the_scanner_sees_every_form_of_import() {
+    let text = "
+        use crate::client::World;
+        use crate::{backend::{Buffer, cpu}, ifrt::Status, spmd};
+        use super::sibling;
+        // use crate::commented::Out;
+        pub(crate) fn f() -> crate::stablehlo::Module { lockstep_collectives::run(\"crate::text::x\") }
+    ";
+    let found: Vec<String> = modules_used(text).into_iter().collect();
+    assert_eq!(found, ["backend", "client", "ifrt", "lockstep_collectives", "spmd", "stablehlo"]);
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn relative(file: &Path) -> String {
+    file.strip_prefix(root()).unwrap_or(file).display().to_string()
+}
+
+/// All `.rs` files below `folder`, build output excepted.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    assert!(!files.is_empty(), "{folder:?} has no sources");
+    files.sort();
+    files
+}
+
+/// The identifiers and single punctuation marks of the code, comments and texts left out.
+fn code_words(text: &str) -> impl Iterator<Item = String> {
+    let mut words = Vec::new();
+    for line in text.lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        // Text between quotes is not code; a quote inside a text is rare enough to ignore.
+        for (i, part) in code.split('"').enumerate() {
+            if i % 2 == 1 {
+                continue;
+            }
+            let mut word = String::new();
+            for c in part.chars() {
+                if c.is_alphanumeric() || c == '_' {
+                    word.push(c);
+                    continue;
+                }
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                if !c.is_whitespace() {
+                    words.push(c.to_string());
+                }
+            }
+            if !word.is_empty() {
+                words.push(word);
+            }
+        }
+    }
+    words.into_iter()
+}
+
+/// The modules of this package, and the packages of this workspace, that the code names.
+fn modules_used(text: &str) -> BTreeSet<String> {
+    let words: Vec<String> = code_words(text).collect();
+    let mut used = BTreeSet::new();
+    for (i, word) in words.iter().enumerate() {
+        if word.starts_with("lockstep_") {
+            used.insert(word.clone());
+        }
+        if word != "crate" || words.get(i + 1).is_none_or(|next| next != ":") {
+            continue;
+        }
+        match words.get(i + 3).map(String::as_str) {
+            Some("{") => used.extend(heads_of_group(&words[i + 3..])),
+            Some(name) => _ = used.insert(name.to_owned()),
+            None => {}
+        }
+    }
+    used
+}
+
+/// The first name of each path in a braced group that starts at `words[0]`.
+fn heads_of_group(words: &[String]) -> Vec<String> {
+    let mut heads = Vec::new();
+    let mut depth = 0;
+    let mut at_head = false;
+    for word in words {
+        match word.as_str() {
+            "{" => {
+                depth += 1;
+                at_head = depth == 1;
+            }
+            "}" => {
+                depth -= 1;
+                if depth == 0 {
+                    break;
+                }
+            }
+            "," => at_head = depth == 1,
+            name if at_head => {
+                heads.push(name.to_owned());
+                at_head = false;
+            }
+            _ => {}
+        }
+    }
+    heads
+}
