@@ -26,8 +26,12 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// `InvalidArgument` when `bytes` is not `ty.size_bytes()` long or there is no such device,
     /// `ResourceExhausted` when memory runs out.
-    fn buffer_from_host(&self, device: LocalDevice, ty: &TensorType, bytes: &[u8])
-    -> Result<Buffer>;
+    fn buffer_from_host(
+        &self,
+        device: LocalDevice,
+        ty: &TensorType,
+        bytes: &[u8],
+    ) -> Result<Buffer>;
 
     /// Compiles a verified module whose shapes are those of one device.
     ///

@@ -4,10 +4,42 @@
 //! Lockstep's, so that every implementation (in-process, proxy, single-controller) stands behind
 //! the same seam. Types here are not wire types (invariant I7).
 
+mod array;
+mod attribute;
+mod client;
+mod compiler;
+mod device;
+mod device_list;
 mod dtype;
+mod executable;
+mod future;
+mod host_buffer;
+mod index_domain;
+mod memory;
+mod program;
 mod shape;
+mod sharding;
 mod status;
+mod tiling;
+mod value;
 
+pub use array::{Array, ArrayCopySemantics, ArrayRef, ArraySpec};
+pub use attribute::{Attribute, AttributeMap};
+pub use client::{Client, HostBufferShards};
+pub use compiler::{CompileOptions, Compiler};
+pub use device::{Device, DeviceDescription, DeviceId};
+pub use device_list::DeviceList;
 pub use dtype::DType;
+pub use executable::{
+    ExecuteOptions, ExecuteResult, ExecutionStatistics, LaunchId, LoadedExecutable,
+};
+pub use future::{Future, Promise};
+pub use host_buffer::{HostBuffer, HostBufferSemantics, HostBytes};
+pub use index_domain::IndexDomain;
+pub use memory::{Memory, MemoryId, MemoryKind};
+pub use program::{Program, StableHloProgram};
 pub use shape::{Shape, ShapeError};
+pub use sharding::{Sharding, ShardingSpec, SingleDeviceShardSemantics};
 pub use status::{Code, Result, Status};
+pub use tiling::{Mesh, MeshAxis, Tiling};
+pub use value::Value;

@@ -86,11 +86,7 @@ impl Status {
     pub fn context(self, context: impl fmt::Display) -> Self {
         let message = format!("{context}: {}", self.inner.message);
         Self {
-            inner: Arc::new(Inner {
-                code: self.inner.code,
-                message,
-                source: Some(Box::new(self)),
-            }),
+            inner: Arc::new(Inner { code: self.inner.code, message, source: Some(Box::new(self)) }),
         }
     }
 
