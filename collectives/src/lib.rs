@@ -6,6 +6,22 @@
 
 #![forbid(unsafe_code)]
 
+mod endpoint;
+pub mod environment;
+mod identity;
 mod ids;
+mod rendezvous;
+mod secret;
+mod topology;
 
-pub use ids::{Attempt, JobId, Member, Rank};
+pub use endpoint::{
+    ConnectError, Connector, EndpointError, PeerConnection, PeerEndpoint, Protocol, address_towards,
+};
+pub use environment::{
+    Environment, EnvironmentError, InvalidDuration, KeySource, Limits, parse_duration,
+};
+pub use identity::{Identity, IdentityError, PeerName};
+pub use ids::{Attempt, InvalidJobId, JobId, Member, Rank};
+pub use rendezvous::{FailureCause, ProcessExit, RankFailure, signal_name};
+pub use secret::{JobSecret, SecretError};
+pub use topology::{Fingerprint, HostId, RankInfo, Topology, TopologyError};
