@@ -4,10 +4,13 @@
 //! devices. Bytes from outside never panic here, never recurse without a bound and never allocate
 //! more than a small multiple of their own length (invariant I5).
 
+pub mod attribute;
+mod build;
 pub mod entity;
 mod literal;
 mod module;
 pub mod op;
+mod text;
 
 pub use literal::Literal;
 pub use module::{
@@ -15,3 +18,7 @@ pub use module::{
     ResultInfo, TensorType, Type, Value, ValueData, ValueDef,
 };
 pub use op::OpKind;
+pub use text::{ParseError, ParseErrorKind, parse};
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,40 @@
 //! An attribute that has a default in the specification is stored resolved: a reader fills it in.
 //! Operand, result and region order is that of the StableHLO specification, spec.md.
 
+use super::attribute::Attribute;
 use super::{Literal, TensorType};
+
+/// Declares enumerations whose cases have names in the specification.
+macro_rules! named {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($case:ident = $text:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "each is what the specification calls by the same name")]
+        pub enum $name {
+            $($case,)*
+        }
+
+        impl $name {
+            /// Every case, in declaration order.
+            pub const ALL: &[Self] = &[$(Self::$case),*];
+
+            /// The specification's name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$case => $text,)*
+                }
+            }
+
+            /// The case the specification calls `name`.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($text => Some(Self::$case),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
 
 /// An operation and its attributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,6 +206,10 @@ pub enum OpKind {
         backend_config: String,
         /// Whether it must be kept though its results are unused.
         has_side_effect: bool,
+        /// The functions it may call, without `@`.
+        called_computations: Vec<String>,
+        /// What else the source says, by name; its meaning is the target's.
+        attributes: Vec<(String, Attribute)>,
     },
     /// `sdy.manual_computation`: one region in local shapes.
     ManualComputation(ManualComputation),
@@ -180,79 +217,79 @@ pub enum OpKind {
     ShardingConstraint(Sharding),
 }
 
-/// Element-by-element operations of one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each is the StableHLO operation of the same name")]
-pub enum Unary {
-    Abs,
-    Cbrt,
-    Ceil,
-    CountLeadingZeros,
-    Cosine,
-    Exponential,
-    ExponentialMinusOne,
-    Floor,
-    Imag,
-    IsFinite,
-    Log,
-    LogPlusOne,
-    Logistic,
-    Negate,
-    Not,
-    Popcnt,
-    Real,
-    RoundNearestAfz,
-    RoundNearestEven,
-    Rsqrt,
-    Sign,
-    Sine,
-    Sqrt,
-    Tan,
-    Tanh,
+named! {
+    /// Element-by-element operations of one operand.
+    pub enum Unary {
+        Abs = "abs",
+        Cbrt = "cbrt",
+        Ceil = "ceil",
+        CountLeadingZeros = "count_leading_zeros",
+        Cosine = "cosine",
+        Exponential = "exponential",
+        ExponentialMinusOne = "exponential_minus_one",
+        Floor = "floor",
+        Imag = "imag",
+        IsFinite = "is_finite",
+        Log = "log",
+        LogPlusOne = "log_plus_one",
+        Logistic = "logistic",
+        Negate = "negate",
+        Not = "not",
+        Popcnt = "popcnt",
+        Real = "real",
+        RoundNearestAfz = "round_nearest_afz",
+        RoundNearestEven = "round_nearest_even",
+        Rsqrt = "rsqrt",
+        Sign = "sign",
+        Sine = "sine",
+        Sqrt = "sqrt",
+        Tan = "tan",
+        Tanh = "tanh",
+    }
 }
 
-/// Element-by-element operations of two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each is the StableHLO operation of the same name")]
-pub enum Binary {
-    Add,
-    And,
-    Atan2,
-    Complex,
-    Divide,
-    Maximum,
-    Minimum,
-    Multiply,
-    Or,
-    Power,
-    Remainder,
-    ShiftLeft,
-    ShiftRightArithmetic,
-    ShiftRightLogical,
-    Subtract,
-    Xor,
+named! {
+    /// Element-by-element operations of two operands.
+    pub enum Binary {
+        Add = "add",
+        And = "and",
+        Atan2 = "atan2",
+        Complex = "complex",
+        Divide = "divide",
+        Maximum = "maximum",
+        Minimum = "minimum",
+        Multiply = "multiply",
+        Or = "or",
+        Power = "power",
+        Remainder = "remainder",
+        ShiftLeft = "shift_left",
+        ShiftRightArithmetic = "shift_right_arithmetic",
+        ShiftRightLogical = "shift_right_logical",
+        Subtract = "subtract",
+        Xor = "xor",
+    }
 }
 
-/// `comparison_direction`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the specification's names")]
-pub enum Direction {
-    Eq,
-    Ne,
-    Ge,
-    Gt,
-    Le,
-    Lt,
+named! {
+    /// `comparison_direction`.
+    pub enum Direction {
+        Eq = "EQ",
+        Ne = "NE",
+        Ge = "GE",
+        Gt = "GT",
+        Le = "LE",
+        Lt = "LT",
+    }
 }
 
-/// `compare_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the specification's names")]
-pub enum CompareType {
-    Float,
-    TotalOrder,
-    Signed,
-    Unsigned,
+named! {
+    /// `compare_type`.
+    pub enum CompareType {
+        Float = "FLOAT",
+        TotalOrder = "TOTALORDER",
+        Signed = "SIGNED",
+        Unsigned = "UNSIGNED",
+    }
 }
 
 /// Attributes of `dot_general`.
@@ -270,13 +307,13 @@ pub struct DotGeneral {
     pub precision: Vec<Precision>,
 }
 
-/// `precision_config`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the specification's names")]
-pub enum Precision {
-    Default,
-    High,
-    Highest,
+named! {
+    /// `precision_config`.
+    pub enum Precision {
+        Default = "DEFAULT",
+        High = "HIGH",
+        Highest = "HIGHEST",
+    }
 }
 
 /// Attributes of `gather`.

@@ -1,0 +1,110 @@
+//! Attributes as they are written, before an operation gives them a meaning.
+//!
+//! Readers (text now, bytecode later) collect an operation's attributes here; `build` turns them
+//! into an [`crate::stablehlo::OpKind`]. Nothing else sees them, except what a `custom_call`
+//! carries along for whoever implements it.
+
+use std::sync::Arc;
+
+use super::op::Sharding;
+use super::{Literal, Location, Type};
+use crate::ifrt::DType;
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attribute {
+    /// Present, without a value.
+    Unit,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number and its type, if given.
+    Integer(i128, Option<DType>),
+    /// A floating-point number and its type, if given.
+    Float(f64, Option<DType>),
+    /// A string.
+    String(String),
+    /// `@name`.
+    Symbol(String),
+    /// `[a, b]`.
+    Array(Vec<Self>),
+    /// `array<i64: 1, 2>`; booleans are 0 and 1.
+    Integers(Vec<i64>),
+    /// `dense<…> : tensor<…>`.
+    Elements(Literal),
+    /// `{name = value}`.
+    Dictionary(Vec<(String, Self)>),
+    /// A type.
+    Type(Type),
+    /// `(types) -> types`.
+    FunctionType(Vec<Type>, Vec<Type>),
+    /// A case of an enumeration: `#stablehlo<precision HIGHEST>`.
+    Case {
+        /// The enumeration.
+        family: String,
+        /// The case.
+        case: String,
+    },
+    /// Named fields: `#stablehlo.gather<offset_dims = [1]>`.
+    Fields {
+        /// The name of the attribute, with its dialect.
+        name: String,
+        /// The fields, in source order.
+        fields: Vec<(String, Self)>,
+    },
+    /// `#stablehlo.conv<…>`: what each dimension of input, kernel and output is.
+    ConvDimensions(Box<ConvDimensions>),
+    /// `#sdy.sharding<…>`.
+    Sharding(Sharding),
+    /// `#sdy.sharding_per_value<…>`.
+    Shardings(Vec<Sharding>),
+    /// `#sdy<manual_axes{…}>`.
+    Axes(Vec<String>),
+    /// The value of an alias, shared by its uses.
+    Shared(Arc<Self>),
+    /// Something no operation gives a meaning to; the text as written.
+    Opaque(String),
+}
+
+/// Which dimension is which, for input, kernel and output of a convolution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvDimensions {
+    /// `b`, `f` and the spatial dimensions of the input.
+    pub input: ConvOperand,
+    /// `i`, `o` and the spatial dimensions of the kernel.
+    pub kernel: ConvOperand,
+    /// `b`, `f` and the spatial dimensions of the output.
+    pub output: ConvOperand,
+}
+
+/// The dimensions of one tensor of a convolution.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ConvOperand {
+    /// The position of `b` or `i`.
+    pub first: usize,
+    /// The position of `f` or `o`.
+    pub second: usize,
+    /// The positions of `0`, `1`, ….
+    pub spatial: Vec<usize>,
+}
+
+/// A named attribute and where its name stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedAttribute {
+    /// The name, with its dialect if it has one.
+    pub name: String,
+    /// The value.
+    pub value: Attribute,
+    /// Where the name stands.
+    pub location: Location,
+}
+
+impl Attribute {
+    /// The attribute itself, through any alias.
+    pub fn resolved(&self) -> &Self {
+        let mut attribute = self;
+        while let Self::Shared(inner) = attribute {
+            attribute = inner;
+        }
+        attribute
+    }
+}

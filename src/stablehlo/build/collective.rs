@@ -1,0 +1,82 @@
+//! Operations between devices.
+
+use super::{Attributes, Built};
+use crate::stablehlo::op::{Collective, OpKind};
+
+/// The operations of this file.
+pub(super) const KNOWN: &[&str] = &[
+    "partition_id",
+    "replica_id",
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "collective_permute",
+    "collective_broadcast",
+];
+
+/// The operation called `op`, if it is one of this file's.
+pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
+    Ok(Some(match op {
+        "partition_id" => OpKind::PartitionId,
+        "replica_id" => OpKind::ReplicaId,
+        "all_reduce" => OpKind::AllReduce(collective(attributes)?),
+        "all_gather" => OpKind::AllGather {
+            dimension: attributes.integer("all_gather_dim")?,
+            collective: collective(attributes)?,
+        },
+        "reduce_scatter" => OpKind::ReduceScatter {
+            dimension: attributes.integer("scatter_dimension")?,
+            collective: collective(attributes)?,
+        },
+        "all_to_all" => OpKind::AllToAll {
+            split_dimension: attributes.integer("split_dimension")?,
+            concat_dimension: attributes.integer("concat_dimension")?,
+            split_count: attributes.integer("split_count")?,
+            collective: collective(attributes)?,
+        },
+        "collective_permute" => OpKind::CollectivePermute {
+            source_target_pairs: pairs(attributes)?,
+            channel_id: channel_id(attributes)?,
+        },
+        "collective_broadcast" => OpKind::CollectiveBroadcast(collective(attributes)?),
+        _ => return Ok(None),
+    }))
+}
+
+fn collective(attributes: &mut Attributes) -> Built<Collective> {
+    let Some(replica_groups) = attributes.rows("replica_groups")? else {
+        return Err(attributes.lacks("replica_groups"));
+    };
+    Ok(Collective {
+        replica_groups,
+        channel_id: channel_id(attributes)?,
+        use_global_device_ids: attributes.flag("use_global_device_ids")?,
+    })
+}
+
+/// The channel; its type (0 or 1 for device to device) says what the operation says already.
+fn channel_id(attributes: &mut Attributes) -> Built<i64> {
+    let Some(mut channel) = attributes.fields("channel_handle", "stablehlo.channel_handle")? else {
+        return Ok(0);
+    };
+    let handle = channel.integer("handle")?;
+    let kind: i64 = channel.optional_integer("type")?.unwrap_or(0);
+    if !(0..=1).contains(&kind) {
+        return Err(channel.not_known("a channel to or from the host"));
+    }
+    channel.finish()?;
+    Ok(handle)
+}
+
+fn pairs(attributes: &mut Attributes) -> Built<Vec<(i64, i64)>> {
+    let Some(rows) = attributes.rows("source_target_pairs")? else {
+        return Err(attributes.lacks("source_target_pairs"));
+    };
+    rows.iter()
+        .map(|row| match row.as_slice() {
+            &[source, target] => Ok((source, target)),
+            _ => Err(attributes.not_known("a source and target that is not a pair")),
+        })
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! From an operation's name and attributes to an [`OpKind`]: the one table every reader ends in.
+//!
+//! Each attribute is either given a meaning, listed as harmless, or refused: dropping one that
+//! is not understood could change what a program computes (invariant I10).
+
+mod attributes;
+mod collective;
+mod shape;
+mod window;
+
+pub(super) use attributes::{AttributeError, Attributes};
+
+use super::attribute::Attribute;
+use super::op::{Binary, CompareType, Direction, ManualComputation, OpKind, Precision, Unary};
+
+/// What building answers.
+type Built<T> = Result<T, AttributeError>;
+
+/// Whether operations called `name` (with the dialect) have an [`OpKind`].
+pub(super) fn is_known(name: &str) -> bool {
+    match name.split_once('.') {
+        Some(("stablehlo", op)) => {
+            Unary::from_name(op).is_some()
+                || Binary::from_name(op).is_some()
+                || matches!(op, "compare" | "select" | "clamp" | "convert" | "reduce_precision")
+                || matches!(op, "constant" | "while" | "if" | "case" | "return")
+                || matches!(op, "optimization_barrier" | "custom_call")
+                || shape::KNOWN.contains(&op)
+                || window::KNOWN.contains(&op)
+                || collective::KNOWN.contains(&op)
+        }
+        Some(("func", op)) => matches!(op, "call" | "return"),
+        Some(("sdy", op)) => {
+            matches!(op, "manual_computation" | "sharding_constraint" | "return")
+        }
+        _ => false,
+    }
+}
+
+/// The operation called `name` (with the dialect), which must be known, with `attributes`.
+pub(super) fn kind(name: &str, mut attributes: Attributes) -> Built<OpKind> {
+    let kind = match name.split_once('.') {
+        Some(("stablehlo", op)) => stablehlo(op, &mut attributes)?,
+        Some(("func", op)) => func(op, &mut attributes)?,
+        Some(("sdy", op)) => sdy(op, &mut attributes)?,
+        _ => None,
+    };
+    let Some(kind) = kind else {
+        return Err(attributes.not_known(name));
+    };
+    attributes.finish()?;
+    Ok(kind)
+}
+
+fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
+    if let Some(unary) = Unary::from_name(op) {
+        attributes.default_accuracy()?;
+        return Ok(Some(OpKind::Unary(unary)));
+    }
+    if let Some(binary) = Binary::from_name(op) {
+        return Ok(Some(OpKind::Binary(binary)));
+    }
+    let kind = match op {
+        "compare" => OpKind::Compare {
+            direction: attributes.required_case(
+                "comparison_direction",
+                "comparison_direction",
+                Direction::from_name,
+            )?,
+            compare_type: attributes.case(
+                "compare_type",
+                "comparison_type",
+                CompareType::from_name,
+            )?,
+        },
+        "select" => OpKind::Select,
+        "clamp" => OpKind::Clamp,
+        "convert" => OpKind::Convert,
+        "reduce_precision" => OpKind::ReducePrecision {
+            exponent_bits: attributes.integer("exponent_bits")?,
+            mantissa_bits: attributes.integer("mantissa_bits")?,
+        },
+        "constant" => OpKind::Constant(attributes.elements("value")?),
+        "while" => OpKind::While,
+        "if" => OpKind::If,
+        "case" => OpKind::Case,
+        "return" => OpKind::Return,
+        "optimization_barrier" => OpKind::OptimizationBarrier,
+        "custom_call" => custom_call(attributes)?,
+        _ => {
+            if let Some(kind) = shape::kind(op, attributes)? {
+                return Ok(Some(kind));
+            }
+            if let Some(kind) = window::kind(op, attributes)? {
+                return Ok(Some(kind));
+            }
+            return collective::kind(op, attributes);
+        }
+    };
+    Ok(Some(kind))
+}
+
+fn func(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
+    Ok(match op {
+        "call" => Some(OpKind::Call { callee: attributes.symbol("callee")? }),
+        "return" => Some(OpKind::Return),
+        _ => None,
+    })
+}
+
+fn sdy(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
+    Ok(match op {
+        "manual_computation" => Some(OpKind::ManualComputation(ManualComputation {
+            in_shardings: attributes.shardings("in_shardings")?,
+            out_shardings: attributes.shardings("out_shardings")?,
+            manual_axes: attributes.axes("manual_axes")?,
+        })),
+        "sharding_constraint" => Some(OpKind::ShardingConstraint(attributes.sharding("sharding")?)),
+        "return" => Some(OpKind::Return),
+        _ => None,
+    })
+}
+
+fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
+    let call_target_name = attributes.string("call_target_name")?;
+    let backend_config = match attributes.take("backend_config") {
+        None => String::new(),
+        Some(entry) => match entry.value.resolved() {
+            Attribute::String(text) => text.clone(),
+            Attribute::Dictionary(_) => {
+                return Err(attributes.not_known("a backend_config that is a dictionary"));
+            }
+            _ => return Err(attributes.wrong(&entry, "a string")),
+        },
+    };
+    let has_side_effect = attributes.flag("has_side_effect")?;
+    let called_computations = attributes.symbols("called_computations")?;
+    // Versions 1 and 2 differ in how a native target is called, not in what the operation means.
+    attributes.optional_integer::<i64>("api_version")?;
+    let attributes = attributes.take_dialect_attributes();
+    Ok(OpKind::CustomCall {
+        call_target_name,
+        backend_config,
+        has_side_effect,
+        called_computations,
+        attributes,
+    })
+}
+
+/// `precision_config`, empty when absent.
+fn precision(attributes: &mut Attributes) -> Built<Vec<Precision>> {
+    attributes.cases("precision_config", "precision", Precision::from_name)
+}

@@ -1,0 +1,68 @@
+use std::path::{Path, PathBuf};
+
+use crate::stablehlo::{Module, ParseErrorKind, parse};
+
+/// Programs that use operations of later work, and the first such operation with its place.
+const NOT_KNOWN: &[(&str, &str)] = &[
+    ("lockstep/cholesky", "stablehlo.cholesky"),
+    ("lockstep/composite", "stablehlo.composite"),
+    ("lockstep/fft", "stablehlo.fft"),
+    ("lockstep/linalg_solve", "stablehlo.triangular_solve"),
+    ("lockstep/rng_rbg", "stablehlo.rng_bit_generator"),
+    ("lockstep/top_k", "stablehlo.composite"),
+    ("lockstep/triangular_solve", "stablehlo.triangular_solve"),
+];
+
+/// The name and the text of every program.
+pub(super) fn programs() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus");
+    let mut programs = Vec::new();
+    for set in directories(&root) {
+        for case in directories(&set) {
+            let name = case.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let text = std::fs::read_to_string(case.join("program.stablehlo.mlir")).unwrap();
+            programs.push((name, text));
+        }
+    }
+    assert_eq!(programs.len(), 106);
+    programs
+}
+
+fn directories(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The programs that can be read, as modules.
+pub(super) fn modules() -> Vec<(String, Module)> {
+    programs()
+        .into_iter()
+        .filter(|(name, _)| !NOT_KNOWN.iter().any(|(unknown, _)| unknown == name))
+        .map(|(name, text)| {
+            let module =
+                parse(&text).unwrap_or_else(|error| panic!("{}", error.with_name(name.clone())));
+            (name, module)
+        })
+        .collect()
+}
+
+#[test]
+fn programs_are_read_or_say_which_operation_is_missing() {
+    let read = modules();
+    assert_eq!(read.len() + NOT_KNOWN.len(), 106);
+    for (name, text) in programs() {
+        let Some((_, op)) = NOT_KNOWN.iter().find(|(unknown, _)| *unknown == name) else {
+            continue;
+        };
+        let error = parse(&text).unwrap_err();
+        assert_eq!(error.kind, ParseErrorKind::NotKnown, "{error}");
+        assert_eq!(error.message, format!("{op} is not known yet"), "{name}");
+        let line = text.lines().nth(error.line as usize - 1).unwrap();
+        assert!(
+            line[error.column as usize - 1..].trim_start_matches('"').starts_with(op),
+            "{error}"
+        );
+    }
+}

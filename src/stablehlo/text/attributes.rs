@@ -1,0 +1,343 @@
+//! Attribute values and dictionaries.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cursor::{Cursor, Parsed, leading};
+use crate::ifrt::DType;
+use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand, NamedAttribute};
+
+/// Attribute aliases (`#name = value`) defined so far, with how deep their values nest.
+#[derive(Default)]
+pub(super) struct Aliases<'a> {
+    values: HashMap<&'a str, Arc<Attribute>>,
+}
+
+impl<'a> Aliases<'a> {
+    /// Reads `#name = value`; the definitions of locations are skipped.
+    pub(super) fn define(&mut self, cursor: &mut Cursor<'a>) -> Parsed<()> {
+        let start = cursor.offset();
+        let name = cursor.sigil_name('#', "an alias")?;
+        cursor.expect("=")?;
+        if cursor.peek_word() == "loc" {
+            return cursor.skip_location();
+        }
+        // An alias of an alias would let a short text stand for a huge or a deep value.
+        if cursor.peek() == Some(b'#') && !cursor.at_dialect_attribute() {
+            return cursor.not_known(start, "an alias of an alias");
+        }
+        let value = cursor.attribute(&Self::default())?;
+        if self.values.insert(name, Arc::new(value)).is_some() {
+            return cursor.error_at(start, format!("#{name} is defined twice"));
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// Skips `loc(…)`, which says where an operation came from before it was printed.
+    pub(super) fn skip_location(&mut self) -> Parsed<()> {
+        self.expect_word("loc")?;
+        if self.peek() != Some(b'(') {
+            return self.unexpected("`(`");
+        }
+        self.skip_balanced()
+    }
+
+    /// Skips `loc(…)` if it comes next.
+    pub(super) fn skip_trailing_location(&mut self) -> Parsed<()> {
+        if self.peek_word() == "loc" { self.skip_location() } else { Ok(()) }
+    }
+
+    fn at_dialect_attribute(&mut self) -> bool {
+        let rest = self.rest();
+        let name = leading(rest.get(1..).unwrap_or(""), |byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.')
+        });
+        rest.as_bytes().get(1 + name.len()) == Some(&b'<')
+    }
+
+    /// `{name = value, name, …}`; the braces included.
+    pub(super) fn dictionary(&mut self, aliases: &Aliases<'a>) -> Parsed<Vec<NamedAttribute>> {
+        self.expect("{")?;
+        self.attribute_entries("}", aliases)
+    }
+
+    /// A dictionary if one comes next, otherwise nothing.
+    pub(super) fn optional_dictionary(
+        &mut self,
+        aliases: &Aliases<'a>,
+    ) -> Parsed<Vec<NamedAttribute>> {
+        if self.peek() == Some(b'{') { self.dictionary(aliases) } else { Ok(Vec::new()) }
+    }
+
+    /// `name = value, …` up to and with `close`.
+    pub(super) fn attribute_entries(
+        &mut self,
+        close: &str,
+        aliases: &Aliases<'a>,
+    ) -> Parsed<Vec<NamedAttribute>> {
+        self.list(close, |cursor| {
+            let start = cursor.offset();
+            let name = if cursor.peek() == Some(b'"') {
+                cursor.string()?
+            } else {
+                cursor.word("the name of an attribute")?.to_owned()
+            };
+            let value = if cursor.eat("=") { cursor.attribute(aliases)? } else { Attribute::Unit };
+            Ok(NamedAttribute { name, value, location: cursor.location(start) })
+        })
+    }
+
+    /// The value of an attribute.
+    pub(super) fn attribute(&mut self, aliases: &Aliases<'a>) -> Parsed<Attribute> {
+        self.enter()?;
+        let value = self.attribute_value(aliases)?;
+        self.leave();
+        Ok(value)
+    }
+
+    fn attribute_value(&mut self, aliases: &Aliases<'a>) -> Parsed<Attribute> {
+        let start = self.offset();
+        match self.peek() {
+            Some(b'"') => self.string().map(Attribute::String),
+            Some(b'@') => self.symbol().map(Attribute::Symbol),
+            Some(b'[') => {
+                self.expect("[")?;
+                self.list("]", |cursor| cursor.attribute(aliases)).map(Attribute::Array)
+            }
+            Some(b'{') => {
+                let entries = self.dictionary(aliases)?;
+                Ok(Attribute::Dictionary(unplaced(entries)))
+            }
+            Some(b'(') => {
+                let (operands, results) = self.function_type()?;
+                Ok(Attribute::FunctionType(operands, results))
+            }
+            Some(b'#') if self.at_dialect_attribute() => self.dialect_attribute(aliases),
+            Some(b'#') => {
+                let name = self.sigil_name('#', "an alias")?;
+                match aliases.values.get(name) {
+                    Some(value) => Ok(Attribute::Shared(Arc::clone(value))),
+                    None => self.error_at(start, format!("#{name} is not defined before its use")),
+                }
+            }
+            Some(b'-' | b'0'..=b'9') => self.number_attribute(),
+            _ => match self.peek_word() {
+                "true" => self.take_word(Attribute::Bool(true)),
+                "false" => self.take_word(Attribute::Bool(false)),
+                "unit" => self.take_word(Attribute::Unit),
+                "dense" => self.dense_literal().map(Attribute::Elements),
+                "array" => self.dense_array(),
+                word @ ("dense_resource" | "sparse" | "affine_map" | "affine_set" | "opaque"
+                | "strided" | "distinct" | "loc") => {
+                    self.not_known(start, format!("the attribute {word}"))
+                }
+                _ if self.at_type() => self.ty().map(Attribute::Type),
+                word if DType::from_name(word).is_some() => {
+                    // A bare scalar type; nothing an operation takes.
+                    self.take_word(Attribute::Opaque(word.to_owned()))
+                }
+                _ => self.unexpected("the value of an attribute"),
+            },
+        }
+    }
+
+    fn take_word(&mut self, value: Attribute) -> Parsed<Attribute> {
+        self.word("a word")?;
+        Ok(value)
+    }
+
+    /// `3`, `3 : i64`, `0.5 : f32`, `0x7F800000 : f32`.
+    fn number_attribute(&mut self) -> Parsed<Attribute> {
+        let start = self.offset();
+        let rest = self.raw();
+        let unsigned = rest.strip_prefix('-').unwrap_or(rest);
+        let whole = leading(unsigned, |byte| byte.is_ascii_digit());
+        if unsigned[whole.len()..].starts_with('.') {
+            let text = float_text(rest);
+            self.advance(text.len());
+            let Ok(value) = text.parse::<f64>() else {
+                return self.error_at(start, format!("`{text}` is not a number"));
+            };
+            let dtype = if self.eat(":") { Some(self.dtype()?) } else { None };
+            return match dtype {
+                Some(dtype) if !dtype.is_float() => {
+                    self.error_at(start, format!("`{text}` is not of type {dtype}"))
+                }
+                _ => Ok(Attribute::Float(value, dtype)),
+            };
+        }
+        let value = self.integer()?;
+        let dtype = if self.eat(":") { Some(self.dtype()?) } else { None };
+        match dtype {
+            Some(dtype) if dtype.is_float() => match super::number::float_from_bits(value, dtype) {
+                Some(value) => Ok(Attribute::Float(value, Some(dtype))),
+                None => self.error_at(start, format!("{value} is not the bits of a {dtype}")),
+            },
+            _ => Ok(Attribute::Integer(value, dtype)),
+        }
+    }
+
+    /// `array<i64: 1, 2>`, `array<i1: true>`, `array<i64>`.
+    fn dense_array(&mut self) -> Parsed<Attribute> {
+        let start = self.offset();
+        self.expect_word("array")?;
+        self.expect("<")?;
+        let dtype = self.dtype()?;
+        if !dtype.is_integer() && dtype != DType::Bool {
+            return self.not_known(start, format!("an array of {dtype}"));
+        }
+        if self.eat(">") {
+            return Ok(Attribute::Integers(Vec::new()));
+        }
+        self.expect(":")?;
+        let items = self.list(">", |cursor| match cursor.peek_word() {
+            "true" => cursor.word("true").map(|_| 1),
+            "false" => cursor.word("false").map(|_| 0),
+            _ => cursor.number("an element of an array"),
+        })?;
+        Ok(Attribute::Integers(items))
+    }
+
+    /// `#dialect.name<…>`, `#dialect<name …>`.
+    fn dialect_attribute(&mut self, aliases: &Aliases<'a>) -> Parsed<Attribute> {
+        let start = self.offset();
+        let name = self.sigil_name('#', "an attribute")?;
+        match name {
+            "stablehlo.conv" => self.conv_attribute(),
+            "stablehlo" => {
+                self.expect("<")?;
+                let family = self.word("an attribute of stablehlo")?;
+                if self.peek() == Some(b'<') {
+                    return self.fields(&format!("stablehlo.{family}"), aliases).and_then(
+                        |value| {
+                            self.expect(">")?;
+                            Ok(value)
+                        },
+                    );
+                }
+                let case = self.word("a case")?;
+                self.expect(">")?;
+                Ok(Attribute::Case { family: family.to_owned(), case: case.to_owned() })
+            }
+            "stablehlo.result_accuracy_mode" => {
+                self.expect("<")?;
+                let case = self.word("a case")?.to_owned();
+                self.expect(">")?;
+                Ok(Attribute::Case { family: "result_accuracy_mode".to_owned(), case })
+            }
+            _ if name.starts_with("stablehlo.") => self.fields(name, aliases),
+            "sdy.sharding" => self.bracketed_sharding().map(Attribute::Sharding),
+            "sdy.sharding_per_value" => {
+                self.expect("<")?;
+                let shardings = self.sharding_list()?;
+                self.expect(">")?;
+                Ok(Attribute::Shardings(shardings))
+            }
+            "sdy" => {
+                self.expect("<")?;
+                self.expect_word("manual_axes")?;
+                let axes = self.axis_names()?;
+                self.expect(">")?;
+                Ok(Attribute::Axes(axes))
+            }
+            _ => {
+                self.skip_balanced()?;
+                let end = self.offset();
+                Ok(Attribute::Opaque(self.text(start, end).trim_end().to_owned()))
+            }
+        }
+    }
+
+    /// `<name = value, …>`.
+    fn fields(&mut self, name: &str, aliases: &Aliases<'a>) -> Parsed<Attribute> {
+        self.expect("<")?;
+        let fields = unplaced(self.attribute_entries(">", aliases)?);
+        Ok(Attribute::Fields { name: name.to_owned(), fields })
+    }
+
+    fn conv_attribute(&mut self) -> Parsed<Attribute> {
+        self.expect("<")?;
+        if self.peek() != Some(b'[') {
+            let at = self.offset();
+            return self.not_known(at, "the raw form of #stablehlo.conv");
+        }
+        let dimensions = self.conv_dimensions()?;
+        self.expect(">")?;
+        Ok(Attribute::ConvDimensions(Box::new(dimensions)))
+    }
+
+    /// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+    pub(super) fn conv_dimensions(&mut self) -> Parsed<ConvDimensions> {
+        let input = self.conv_operand("b", "f")?;
+        self.expect("x")?;
+        let kernel = self.conv_operand("i", "o")?;
+        self.expect("->")?;
+        let output = self.conv_operand("b", "f")?;
+        Ok(ConvDimensions { input, kernel, output })
+    }
+
+    fn conv_operand(&mut self, first: &str, second: &str) -> Parsed<ConvOperand> {
+        let start = self.offset();
+        self.expect("[")?;
+        let mut position = 0;
+        let (mut first_at, mut second_at) = (None, None);
+        let mut spatial = Vec::new();
+        self.list("]", |cursor| {
+            let at = cursor.offset();
+            let slot = match cursor.peek_word() {
+                word if word == first => Some(&mut first_at),
+                word if word == second => Some(&mut second_at),
+                _ => None,
+            };
+            match slot {
+                Some(slot) => {
+                    cursor.word("a dimension")?;
+                    if slot.replace(position).is_some() {
+                        return cursor.error_at(at, "this dimension is named twice");
+                    }
+                }
+                None => spatial.push((cursor.number::<usize>("a spatial dimension")?, position)),
+            }
+            position += 1;
+            Ok(())
+        })?;
+        spatial.sort_unstable();
+        let dense = spatial.iter().enumerate().all(|(i, &(number, _))| i == number);
+        match (first_at, second_at) {
+            (Some(first), Some(second)) if dense => Ok(ConvOperand {
+                first,
+                second,
+                spatial: spatial.into_iter().map(|(_, position)| position).collect(),
+            }),
+            _ => {
+                let message = format!("expected `{first}`, `{second}` and 0, 1, … once each");
+                self.error_at(start, message)
+            }
+        }
+    }
+}
+
+/// The longest prefix that reads as `-1.5e+10`.
+pub(super) fn float_text(text: &str) -> &str {
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let mut end = usize::from(text.starts_with('-'));
+    end += leading(&text[end..], is_digit).len();
+    if text[end..].starts_with('.') {
+        end += 1;
+        end += leading(&text[end..], is_digit).len();
+        if text[end..].starts_with(['e', 'E']) {
+            let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
+            let exponent = leading(&text[end + 1 + sign..], is_digit).len();
+            if exponent > 0 {
+                end += 1 + sign + exponent;
+            }
+        }
+    }
+    &text[..end]
+}
+
+fn unplaced(entries: Vec<NamedAttribute>) -> Vec<(String, Attribute)> {
+    entries.into_iter().map(|entry| (entry.name, entry.value)).collect()
+}

@@ -1,0 +1,227 @@
+//! `dense<…> : tensor<…>`: constants of every element type.
+//!
+//! The elements come before their type, so the reader looks past them first and then reads them
+//! straight into bytes. What is stored is never longer than a small multiple of the source, since
+//! every element but those of a splat is written out.
+
+use super::attributes::float_text;
+use super::cursor::{Cursor, Parsed, leading};
+use super::number::float_bytes;
+use crate::ifrt::DType;
+use crate::stablehlo::{Literal, TensorType};
+
+impl Cursor<'_> {
+    /// `dense<…> : tensor<…>`.
+    pub(super) fn dense_literal(&mut self) -> Parsed<Literal> {
+        let start = self.offset();
+        self.expect_word("dense")?;
+        let open = self.offset();
+        self.expect("<")?;
+        let content = self.offset();
+        self.skip_elements(open)?;
+        self.expect(":")?;
+        let ty = self.tensor_type()?;
+        let end = self.offset();
+        self.seek(content);
+        let literal = match self.peek() {
+            Some(b'>') => Literal::dense(ty.clone(), Vec::new()),
+            Some(b'"') => self.hex_literal(&ty)?,
+            Some(b'[') => {
+                let mut elements = Elements { ty: &ty, bytes: Vec::new() };
+                let bytes_per_element = ty.dtype.size_bytes();
+                // At least two characters are written for each element: itself and a comma.
+                let bound = (end - content) / 2 * bytes_per_element;
+                elements
+                    .bytes
+                    .reserve(ty.shape.num_elements().saturating_mul(bytes_per_element).min(bound));
+                self.elements(&mut elements, 0)?;
+                Literal::dense(ty.clone(), elements.bytes)
+            }
+            _ => {
+                let mut bytes = Vec::new();
+                self.element(ty.dtype, &mut bytes)?;
+                Literal::splat(ty.clone(), bytes)
+            }
+        };
+        let Some(literal) = literal else {
+            return self.error_at(start, format!("this constant has not the elements of {ty}"));
+        };
+        self.expect(">")?;
+        self.seek(end);
+        Ok(literal)
+    }
+
+    /// Moves past the elements and the closing `>`; strings may hold anything.
+    fn skip_elements(&mut self, open: usize) -> Parsed<()> {
+        loop {
+            let Some(length) = self.raw().bytes().position(|byte| matches!(byte, b'>' | b'"'))
+            else {
+                return self.error_at(open, "this bracket is never closed");
+            };
+            self.advance(length);
+            if self.eat(">") {
+                return Ok(());
+            }
+            let Some(string) = self.raw()[1..].bytes().position(|byte| byte == b'"') else {
+                return self.error_at(open, "a string in this constant has no end");
+            };
+            self.advance(string + 2);
+        }
+    }
+
+    /// `[…]` at dimension `dim`: as many entries as the type says.
+    fn elements(&mut self, elements: &mut Elements<'_>, dim: usize) -> Parsed<()> {
+        let start = self.offset();
+        let dims = elements.ty.shape.dims();
+        let Some(&expected) = dims.get(dim) else {
+            return self.error(format!("{} has fewer dimensions than this constant", elements.ty));
+        };
+        let innermost = dim + 1 == dims.len();
+        self.expect("[")?;
+        // The depth is the rank, which the source of the type bounds; deep ones are refused.
+        self.enter()?;
+        let mut count = 0_usize;
+        if !self.eat("]") {
+            loop {
+                if innermost {
+                    self.element(elements.ty.dtype, &mut elements.bytes)?;
+                } else {
+                    self.elements(elements, dim + 1)?;
+                }
+                count += 1;
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect("]")?;
+        }
+        self.leave();
+        if count != expected {
+            let ty = elements.ty;
+            let message =
+                format!("{ty} has {expected} entries in dimension {dim}, found {count} here");
+            return self.error_at(start, message);
+        }
+        Ok(())
+    }
+
+    /// One element, appended to `bytes`.
+    fn element(&mut self, dtype: DType, bytes: &mut Vec<u8>) -> Parsed<()> {
+        match dtype {
+            DType::Bool => {
+                let value = match self.peek_word() {
+                    "true" => 1,
+                    "false" => 0,
+                    _ => return self.unexpected("`true` or `false`"),
+                };
+                self.word("a truth value")?;
+                bytes.push(value);
+                Ok(())
+            }
+            DType::C64 | DType::C128 => {
+                let part = if dtype == DType::C64 { DType::F32 } else { DType::F64 };
+                self.expect("(")?;
+                self.element(part, bytes)?;
+                self.expect(",")?;
+                self.element(part, bytes)?;
+                self.expect(")")
+            }
+            _ if dtype.is_float() => self.float_element(dtype, bytes),
+            _ => self.integer_element(dtype, bytes),
+        }
+    }
+
+    fn integer_element(&mut self, dtype: DType, bytes: &mut Vec<u8>) -> Parsed<()> {
+        let start = self.offset();
+        let value = self.integer()?;
+        let bits = dtype.bit_width();
+        let (least, greatest) = if dtype.is_signed_integer() {
+            (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
+        } else {
+            (0, (1_i128 << bits) - 1)
+        };
+        if value < least || value > greatest {
+            return self.error_at(start, format!("{value} does not fit {dtype}"));
+        }
+        bytes.extend_from_slice(&value.to_le_bytes()[..dtype.size_bytes()]);
+        Ok(())
+    }
+
+    fn float_element(&mut self, dtype: DType, bytes: &mut Vec<u8>) -> Parsed<()> {
+        let start = self.offset();
+        if self.raw().starts_with("0x") {
+            let bits = self.integer()?;
+            if bits >> dtype.bit_width() != 0 {
+                return self.error_at(start, format!("these bits do not fit {dtype}"));
+            }
+            bytes.extend_from_slice(&bits.to_le_bytes()[..dtype.size_bytes()]);
+            return Ok(());
+        }
+        let text = float_text(self.raw());
+        let Ok(value) = text.parse::<f64>() else { return self.unexpected("a number") };
+        let Some(element) = float_bytes(value, dtype) else {
+            return self.error_at(start, format!("{text} is no number of type {dtype}"));
+        };
+        self.advance(text.len());
+        bytes.extend_from_slice(&element);
+        Ok(())
+    }
+
+    /// `"0x…"`: the bytes of one element or of all of them, little-endian.
+    fn hex_literal(&mut self, ty: &TensorType) -> Parsed<Option<Literal>> {
+        let start = self.offset();
+        self.expect("\"")?;
+        let text = leading(self.raw(), |byte| byte != b'"');
+        self.advance(text.len());
+        self.expect("\"")?;
+        let Some(digits) = text.strip_prefix("0x") else {
+            return self.error_at(start, "expected a string that starts with 0x");
+        };
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            b'A'..=b'F' => Some(byte - b'A' + 10),
+            _ => None,
+        };
+        let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
+            &[high, low] => Some(digit(high)? << 4 | digit(low)?),
+            _ => None,
+        });
+        let Some(bytes) = pairs.collect::<Option<Vec<u8>>>() else {
+            return self.error_at(start, "expected two hexadecimal digits per byte");
+        };
+        let count = ty.shape.num_elements();
+        let element = ty.dtype.size_bytes();
+        if ty.dtype == DType::Bool {
+            return Ok(booleans(ty, &bytes));
+        }
+        if bytes.len() == element && count != 1 {
+            return Ok(Literal::splat(ty.clone(), bytes));
+        }
+        Ok(Literal::dense(ty.clone(), bytes))
+    }
+}
+
+/// Elements being read.
+struct Elements<'a> {
+    ty: &'a TensorType,
+    bytes: Vec<u8>,
+}
+
+/// Booleans from a string: a bit each, least significant first, or in newer MLIR a byte each.
+/// A single byte that is all ones or all zeros is a splat.
+fn booleans(ty: &TensorType, bytes: &[u8]) -> Option<Literal> {
+    let count = ty.shape.num_elements();
+    if bytes.len() == count {
+        let elements: Vec<u8> = bytes.iter().map(|&byte| u8::from(byte != 0)).collect();
+        return Literal::dense(ty.clone(), elements);
+    }
+    if let &[byte @ (0 | 0xFF)] = bytes {
+        return Literal::splat(ty.clone(), vec![byte & 1]);
+    }
+    if bytes.len() != count.div_ceil(8) {
+        return None;
+    }
+    let elements: Vec<u8> = (0..count).map(|i| bytes[i / 8] >> (i % 8) & 1).collect();
+    Literal::dense(ty.clone(), elements)
+}

@@ -1,0 +1,266 @@
+//! Modules, meshes and functions.
+
+use super::attributes::Aliases;
+use super::cursor::{Cursor, Parsed};
+use super::operation::BodyReader;
+use crate::stablehlo::attribute::{Attribute, NamedAttribute};
+use crate::stablehlo::op::Sharding;
+use crate::stablehlo::{Function, Module, Param, ResultInfo, Type};
+
+/// Attributes of modules, functions, parameters and results that do not change what is computed
+/// or where: notes of the frontend and hints of other compilers.
+fn is_harmless(name: &str) -> bool {
+    name.starts_with("jax.")
+        || matches!(
+            name,
+            "mhlo.frontend_attributes"
+                | "mhlo.layout_mode"
+                | "mhlo.is_same_data_across_replicas"
+                | "stablehlo.mesh"
+                | "no_inline"
+        )
+}
+
+/// Reads one module.
+pub(super) struct ModuleReader<'a> {
+    cursor: Cursor<'a>,
+    aliases: Aliases<'a>,
+    module: Module,
+}
+
+impl<'a> ModuleReader<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let module = Module {
+            name: String::new(),
+            num_partitions: 1,
+            num_replicas: 1,
+            meshes: Vec::new(),
+            functions: Vec::new(),
+        };
+        Self { cursor: Cursor::new(text), aliases: Aliases::default(), module }
+    }
+
+    /// Aliases, then `module @name attributes {…} {…}` or its contents alone.
+    pub(super) fn read(mut self) -> Parsed<Module> {
+        self.alias_definitions()?;
+        if self.cursor.eat_word("module") {
+            self.header()?;
+            self.cursor.expect("{")?;
+            while !self.cursor.eat("}") {
+                self.item()?;
+            }
+            self.cursor.skip_trailing_location()?;
+            self.alias_definitions()?;
+            if !self.cursor.at_end() {
+                return self.cursor.unexpected("the end of the text after the module");
+            }
+        } else {
+            while !self.cursor.at_end() {
+                self.item()?;
+                self.alias_definitions()?;
+            }
+        }
+        Ok(self.module)
+    }
+
+    fn alias_definitions(&mut self) -> Parsed<()> {
+        while self.cursor.peek() == Some(b'#') {
+            self.aliases.define(&mut self.cursor)?;
+        }
+        Ok(())
+    }
+
+    fn header(&mut self) -> Parsed<()> {
+        if self.cursor.peek() == Some(b'@') {
+            self.module.name = self.cursor.symbol()?;
+        }
+        if !self.cursor.eat_word("attributes") {
+            return Ok(());
+        }
+        for entry in self.cursor.dictionary(&self.aliases)? {
+            match entry.name.as_str() {
+                "mhlo.num_partitions" => self.module.num_partitions = self.count(&entry)?,
+                "mhlo.num_replicas" => self.module.num_replicas = self.count(&entry)?,
+                name if is_harmless(name) => {}
+                _ => return self.unknown(&entry, "a module"),
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, entry: &NamedAttribute) -> Parsed<usize> {
+        let count = match entry.value.resolved() {
+            &Attribute::Integer(value, _) => usize::try_from(value).ok(),
+            _ => None,
+        };
+        match count {
+            Some(count) => Ok(count),
+            None => self.wrong(entry, "a count"),
+        }
+    }
+
+    fn wrong<T>(&self, entry: &NamedAttribute, expected: &str) -> Parsed<T> {
+        let message = format!("`{}` must be {expected}", entry.name);
+        self.cursor.error_in(entry.location, message, false)
+    }
+
+    fn unknown<T>(&self, entry: &NamedAttribute, owner: &str) -> Parsed<T> {
+        let message = format!("the attribute `{}` of {owner} is not known yet", entry.name);
+        self.cursor.error_in(entry.location, message, true)
+    }
+
+    /// A function or a mesh.
+    fn item(&mut self) -> Parsed<()> {
+        let start = self.cursor.offset();
+        if self.cursor.peek() == Some(b'"') {
+            return self.cursor.not_known(start, "the generic form of what a module contains");
+        }
+        match self.cursor.word("`func.func` or `sdy.mesh`")? {
+            "func.func" => self.function(start),
+            "sdy.mesh" => self.mesh(start),
+            word => self.cursor.not_known(start, format!("{word} outside a function")),
+        }
+    }
+
+    /// `@name = <["x"=2]> {attributes}`.
+    fn mesh(&mut self, start: usize) -> Parsed<()> {
+        let name = self.cursor.symbol()?;
+        if self.module.mesh(&name).is_some() {
+            return self.cursor.error_at(start, format!("the mesh @{name} is defined twice"));
+        }
+        self.cursor.expect("=")?;
+        let mesh = self.cursor.mesh(name)?;
+        for entry in self.cursor.optional_dictionary(&self.aliases)? {
+            if !is_harmless(&entry.name) {
+                return self.unknown(&entry, "a mesh");
+            }
+        }
+        self.cursor.skip_trailing_location()?;
+        self.module.meshes.push(mesh);
+        Ok(())
+    }
+
+    /// `public @name(parameters) -> results attributes {…} {body}`.
+    fn function(&mut self, start: usize) -> Parsed<()> {
+        let public = match self.cursor.peek_word() {
+            "private" | "nested" => self.cursor.word("`private`").map(|_| false)?,
+            "public" => self.cursor.word("`public`").map(|_| true)?,
+            _ => true,
+        };
+        let name = self.cursor.symbol()?;
+        let location = self.cursor.location(start);
+        let mut body = BodyReader::new(&mut self.cursor, &self.aliases, name, location);
+        let attributes = parameters(&mut body)?;
+        let results = if body.cursor.eat("->") { results(&mut body)? } else { Vec::new() };
+        let mut function_attributes = Vec::new();
+        if body.cursor.eat_word("attributes") {
+            function_attributes = body.cursor.dictionary(body.aliases)?;
+        }
+        if body.cursor.peek() != Some(b'{') {
+            return body.cursor.not_known(start, "a function without a body");
+        }
+        body.cursor.expect("{")?;
+        let entry = body.function.entry;
+        body.scoped(|body| body.operations(entry))?;
+        body.cursor.skip_trailing_location()?;
+        let function = body.function;
+        self.add_function(start, function, attributes, results, &function_attributes, public)
+    }
+
+    fn add_function(
+        &mut self,
+        start: usize,
+        mut function: Function,
+        parameters: Vec<Vec<NamedAttribute>>,
+        results: Vec<(Type, Vec<NamedAttribute>)>,
+        attributes: &[NamedAttribute],
+        public: bool,
+    ) -> Parsed<()> {
+        if let Some(entry) = attributes.iter().find(|entry| !is_harmless(&entry.name)) {
+            return self.unknown(entry, "a function");
+        }
+        function.public = public;
+        let arguments = function.blocks[function.entry].arguments.clone();
+        for (value, entries) in arguments.into_iter().zip(parameters) {
+            let mut param = Param {
+                value,
+                sharding: None,
+                hlo_sharding: None,
+                aliases_output: None,
+                donated: false,
+            };
+            for entry in entries {
+                match (entry.name.as_str(), entry.value.resolved()) {
+                    ("tf.aliasing_output", _) => param.aliases_output = Some(self.count(&entry)?),
+                    ("jax.buffer_donor", &Attribute::Bool(donated)) => param.donated = donated,
+                    _ => {
+                        self.sharding(&entry, &mut param.sharding, &mut param.hlo_sharding)?;
+                    }
+                }
+            }
+            function.params.push(param);
+        }
+        for (ty, entries) in results {
+            let mut result = ResultInfo { ty, sharding: None, hlo_sharding: None };
+            for entry in entries {
+                self.sharding(&entry, &mut result.sharding, &mut result.hlo_sharding)?;
+            }
+            function.results.push(result);
+        }
+        if self.module.function(&function.name).is_some() {
+            let message = format!("the function @{} is defined twice", function.name);
+            return self.cursor.error_at(start, message);
+        }
+        self.module.functions.push(function);
+        Ok(())
+    }
+
+    /// `sdy.sharding` or `mhlo.sharding`, or something harmless.
+    fn sharding(
+        &self,
+        entry: &NamedAttribute,
+        sharding: &mut Option<Sharding>,
+        hlo_sharding: &mut Option<String>,
+    ) -> Parsed<()> {
+        match (entry.name.as_str(), entry.value.resolved()) {
+            ("sdy.sharding", Attribute::Sharding(value)) => *sharding = Some(value.clone()),
+            ("sdy.sharding", _) => return self.wrong(entry, "`#sdy.sharding<…>`"),
+            ("mhlo.sharding", Attribute::String(value)) => *hlo_sharding = Some(value.clone()),
+            ("mhlo.sharding", _) => return self.wrong(entry, "a string"),
+            (name, _) if is_harmless(name) => {}
+            _ => return self.unknown(entry, "a parameter or result"),
+        }
+        Ok(())
+    }
+}
+
+/// `(%arg0: type {attributes}, …)`; the attributes of each.
+fn parameters(body: &mut BodyReader<'_, '_>) -> Parsed<Vec<Vec<NamedAttribute>>> {
+    let mut attributes = Vec::new();
+    let entry = body.function.entry;
+    body.cursor.expect("(")?;
+    if body.cursor.eat(")") {
+        return Ok(attributes);
+    }
+    loop {
+        body.argument(entry)?;
+        attributes.push(body.cursor.optional_dictionary(body.aliases)?);
+        body.cursor.skip_trailing_location()?;
+        if body.cursor.eat(")") {
+            return Ok(attributes);
+        }
+        body.cursor.expect(",")?;
+    }
+}
+
+/// `type` or `(type {attributes}, …)`.
+fn results(body: &mut BodyReader<'_, '_>) -> Parsed<Vec<(Type, Vec<NamedAttribute>)>> {
+    let aliases = body.aliases;
+    if !body.cursor.eat("(") {
+        return Ok(vec![(body.cursor.ty()?, Vec::new())]);
+    }
+    body.cursor.list(")", |cursor| {
+        let ty = cursor.ty()?;
+        Ok((ty, cursor.optional_dictionary(aliases)?))
+    })
+}
