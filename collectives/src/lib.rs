@@ -6,14 +6,26 @@
 
 #![forbid(unsafe_code)]
 
+mod algorithm;
+mod communicator;
+mod descriptor;
+mod element;
 mod endpoint;
 pub mod environment;
 mod identity;
 mod ids;
+mod reduce;
 mod rendezvous;
 mod secret;
 mod topology;
+pub mod transport;
 
+pub use communicator::{
+    Call, CollectiveCause, CollectiveError, Communicator, Group, GroupError, MAX_SIDES,
+    Participant, Side,
+};
+pub use descriptor::{CollectiveKey, CollectiveKind, Descriptor, GroupId, OperationId, Signature};
+pub use element::{ElementType, Reduction};
 pub use endpoint::{
     ConnectError, Connector, EndpointError, PeerConnection, PeerEndpoint, Protocol, address_towards,
 };
@@ -25,3 +37,4 @@ pub use ids::{Attempt, InvalidJobId, JobId, Member, Rank};
 pub use rendezvous::{FailureCause, ProcessExit, RankFailure, signal_name};
 pub use secret::{JobSecret, SecretError};
 pub use topology::{Fingerprint, HostId, RankInfo, Topology, TopologyError};
+pub use transport::CancelToken;

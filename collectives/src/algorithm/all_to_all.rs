@@ -1,0 +1,54 @@
+//! All-to-all: member i's jth piece becomes member j's ith.
+//!
+//! 1 step: piece j to member j. Sends (P-1)/P S. The output is S.
+
+use super::{Collective, Run, expect_elements, expect_length, incoming, piece, pieces_mut};
+use crate::descriptor::{CollectiveKind, Signature};
+use crate::element::ElementType;
+use crate::ids::Member;
+use crate::transport::{Outgoing, TransportError};
+
+pub(crate) struct AllToAll<'a> {
+    pub(crate) element: ElementType,
+    pub(crate) input: &'a [u8],
+    pub(crate) output: &'a mut [u8],
+}
+
+impl Collective for AllToAll<'_> {
+    fn signature(&self) -> Signature {
+        Signature::new(CollectiveKind::AllToAll, self.element, self.input.len())
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), String> {
+        expect_elements(self.element, self.input.len())?;
+        let elements = self.input.len() / self.element.size_bytes();
+        if !elements.is_multiple_of(members.len()) {
+            let count = members.len();
+            return Err(format!("{elements} elements make no {count} equal pieces"));
+        }
+        expect_length("output", self.output.len(), Some(self.input.len()))
+    }
+
+    fn contribution(&self) -> &[u8] {
+        self.input
+    }
+
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) {
+        let count = contributions.len();
+        for (output, input) in pieces_mut(self.output, count).into_iter().zip(contributions) {
+            output.copy_from_slice(piece(input, run.position, count));
+        }
+    }
+
+    fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
+        let count = run.members().len();
+        let mut pieces = pieces_mut(self.output, count);
+        pieces[run.position].copy_from_slice(piece(self.input, run.position, count));
+        let sends: Vec<_> = run
+            .peers()
+            .map(|(index, to)| Outgoing { to, bytes: piece(self.input, index, count) })
+            .collect();
+        let mut receives = incoming(run, pieces);
+        run.exchange(&sends, &mut receives)
+    }
+}

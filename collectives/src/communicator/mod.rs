@@ -1,0 +1,442 @@
+//! What a program calls: groups of members, and the collectives they run together.
+//!
+//! Owns the order of collectives in a group, the agreement of its members before a byte of output
+//! is written, and the translation of every failure into one error for all of them. How results
+//! are computed is `algorithm`'s, how bytes travel is `transport`'s.
+//!
+//! A collective has two phases. First every member sends its descriptor to every other and
+//! compares; any difference is an error on all. Then the data moves. Small operands travel with
+//! the descriptor and have no second phase.
+
+mod error;
+mod wire;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub use error::{CollectiveCause, CollectiveError, MAX_SIDES, Participant, Side};
+
+use crate::algorithm::{
+    AllGather, AllReduce, AllToAll, Barrier, Broadcast, Collective, CollectivePermute,
+    ReduceScatter, Run,
+};
+use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId};
+use crate::element::{ElementType, Reduction};
+use crate::ids::{Member, Rank};
+use crate::transport::{
+    CancelToken, Incoming, Operation, Outgoing, Step, Transport, TransportError,
+};
+use wire::{INLINE_BYTES, Opening};
+
+/// One local member's access to collectives; clones are the same member.
+///
+/// Collectives of one group run in the order of the calls: calls from several threads at once
+/// are in order only if the caller puts them there, the same on every member (I2). Groups do not
+/// wait for each other.
+#[derive(Clone)]
+pub struct Communicator {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    member: Member,
+    transport: Arc<dyn Transport>,
+    timeout: Duration,
+    /// The collectives of each group so far.
+    sequences: Mutex<HashMap<GroupId, Arc<AtomicU64>>>,
+}
+
+/// An ordered list of members that run collectives together, as one of them sees it.
+#[derive(Clone, Debug)]
+pub struct Group {
+    id: GroupId,
+    members: Arc<[Member]>,
+    /// The place of the communicator's member.
+    position: usize,
+    sequence: Arc<AtomicU64>,
+}
+
+/// Why members make no group.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// A member is listed twice.
+    #[error("{member} is listed twice in a group")]
+    Duplicate {
+        /// The member.
+        member: Member,
+    },
+    /// The communicator's own member is not listed.
+    #[error("{member} makes a group that it does not belong to")]
+    NotAMember {
+        /// The member.
+        member: Member,
+    },
+    /// The job has no such member.
+    #[error("a group lists {member}, which the job does not have")]
+    Unknown {
+        /// The member.
+        member: Member,
+    },
+}
+
+/// The circumstances of one collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Who runs it.
+    pub group: &'a Group,
+    /// The program's name for it, compared by all members.
+    pub key: Option<CollectiveKey>,
+    /// How long the members may take; `None` for the communicator's limit.
+    pub timeout: Option<Duration>,
+    /// What ends it early, for all members.
+    pub cancel: Option<&'a CancelToken>,
+}
+
+impl<'a> Call<'a> {
+    /// A call without key and token, with the communicator's time limit.
+    pub fn on(group: &'a Group) -> Self {
+        Self { group, key: None, timeout: None, cancel: None }
+    }
+}
+
+impl Group {
+    /// The members in their order.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The place of the communicator's member.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl Communicator {
+    /// The collectives of `member`, which is local to `transport`; each may take `timeout`.
+    pub fn new(member: Member, transport: Arc<dyn Transport>, timeout: Duration) -> Self {
+        let sequences = Mutex::new(HashMap::new());
+        Self { shared: Arc::new(Shared { member, transport, timeout, sequences }) }
+    }
+
+    /// The member whose collectives these are.
+    pub fn member(&self) -> Member {
+        self.shared.member
+    }
+
+    /// The group of `members` in this order, this member among them.
+    ///
+    /// Making a group tells nobody: only its collectives do. The same list is the same group,
+    /// however often it is made.
+    ///
+    /// # Errors
+    /// When a member is listed twice or is not of the job, or this member is missing.
+    pub fn group(&self, members: &[Member]) -> Result<Group, GroupError> {
+        let Shared { member: me, transport, sequences, .. } = &*self.shared;
+        let mut distinct = std::collections::HashSet::new();
+        for &member in members {
+            if !distinct.insert(member) {
+                return Err(GroupError::Duplicate { member });
+            }
+            if transport.rank_of(member).is_none() {
+                return Err(GroupError::Unknown { member });
+            }
+        }
+        let position = members.iter().position(|member| member == me);
+        let position = position.ok_or(GroupError::NotAMember { member: *me })?;
+        let id = GroupId::of(members);
+        let mut sequences = sequences.lock().unwrap_or_else(PoisonError::into_inner);
+        let sequence = Arc::clone(sequences.entry(id).or_default());
+        Ok(Group { id, members: members.into(), position, sequence })
+    }
+
+    /// Folds the inputs of all members, in the order of the group, into the output of each.
+    ///
+    /// `input` and `output`: equally long, whole elements.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn all_reduce(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        reduction: Reduction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut AllReduce { element, reduction, input, output })
+    }
+
+    /// Puts the inputs of all members one after the other, in the order of the group.
+    ///
+    /// `output`: as long as all inputs together, which are equally long.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn all_gather(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut AllGather { element, input, output })
+    }
+
+    /// Folds the inputs as all-reduce does and leaves the member at place `i` with the `i`th of
+    /// equal consecutive pieces.
+    ///
+    /// `input`: as many times as long as `output` as there are members.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn reduce_scatter(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        reduction: Reduction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut ReduceScatter { element, reduction, input, output })
+    }
+
+    /// The `j`th of equal consecutive pieces of the member at place `i` becomes the `i`th of the
+    /// member at place `j`.
+    ///
+    /// `input` and `output`: equally long, as many equal pieces as there are members.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn all_to_all(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut AllToAll { element, input, output })
+    }
+
+    /// The buffer of the member at place `root` becomes everyone's.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn broadcast(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        root: usize,
+        buffer: &mut [u8],
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut Broadcast { element, root, buffer })
+    }
+
+    /// For each pair, the input of the first becomes the output of the second; a member that is
+    /// nobody's second gets zeros.
+    ///
+    /// `pairs`: the same list on every member of the group, each member at most once as either.
+    /// `input` and `output`: equally long.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn collective_permute(
+        &self,
+        call: &Call<'_>,
+        element: ElementType,
+        pairs: &[(Member, Member)],
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), CollectiveError> {
+        let me = self.member();
+        self.run(call, &mut CollectivePermute { element, pairs, me, input, output })
+    }
+
+    /// Returns when every member has called it.
+    ///
+    /// # Errors
+    /// The same error on every member; see [`CollectiveError`].
+    pub fn barrier(&self, call: &Call<'_>) -> Result<(), CollectiveError> {
+        self.run(call, &mut Barrier)
+    }
+
+    fn run(&self, call: &Call<'_>, collective: &mut dyn Collective) -> Result<(), CollectiveError> {
+        let Shared { member, transport, timeout, .. } = &*self.shared;
+        let group = call.group;
+        let sequence = group.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let id = OperationId { group: group.id, sequence };
+        let operation = Operation { id, me: *member, members: &group.members };
+        let descriptor =
+            Descriptor { signature: collective.signature(), key: call.key, operation: id };
+        let timeout = call.timeout.unwrap_or(*timeout);
+        let deadline = transport.now().saturating_add(timeout);
+        let attempt = Attempt {
+            descriptor,
+            timeout,
+            run: Run {
+                transport: &**transport,
+                position: group.position,
+                step: Step { operation, index: 0, deadline, cancel: call.cancel },
+            },
+        };
+        let result = attempt.complete(collective);
+        let result = result.map_err(|failure| match failure {
+            Failure::Noticed(error) => {
+                transport.abort(&operation, &wire::encode_notice(&error.descriptor, &error.cause));
+                error
+            }
+            Failure::Adopted(error) => error,
+        });
+        transport.retire(&operation);
+        result
+    }
+}
+
+/// One member's side of one collective.
+struct Attempt<'a> {
+    descriptor: Descriptor,
+    timeout: Duration,
+    run: Run<'a>,
+}
+
+/// How a collective failed here.
+enum Failure {
+    /// Another member noticed first, and all others learn it from there.
+    Adopted(CollectiveError),
+    /// This member noticed, and tells the others.
+    Noticed(CollectiveError),
+}
+
+impl Attempt<'_> {
+    fn complete(mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
+        let checked = match self.run.members().get(self.run.position) {
+            Some(member) if *member == self.me() => collective.check(self.run.members()),
+            _ => Err("the group was made by another member's communicator".to_owned()),
+        };
+        if let Err(detail) = checked {
+            let by = self.participant(self.me());
+            return Err(self.noticed(CollectiveCause::Usage { by, detail }));
+        }
+        let openings = self.agree(collective)?;
+        let contribution_bytes = collective.contribution().len();
+        if contribution_bytes <= INLINE_BYTES {
+            let contributions: Vec<_> =
+                openings.iter().map(|opening| opening.inline(contribution_bytes)).collect();
+            collective.combine(&self.run, &contributions);
+            return Ok(());
+        }
+        collective.exchange(&mut self.run).map_err(|error| self.failure(error))
+    }
+
+    /// Exchanges openings with everyone; returns them in the order of the group if all agree.
+    fn agree(&mut self, collective: &dyn Collective) -> Result<Vec<Opening>, Failure> {
+        let position = self.run.position;
+        let members = self.run.members();
+        let own = Opening::new(&self.descriptor, collective.contribution())
+            .map_err(|error| self.breach(self.me(), error.to_string()))?;
+        let mut openings = vec![Opening::empty(); members.len()];
+        let sends: Vec<_> =
+            self.run.peers().map(|(_, to)| Outgoing { to, bytes: own.bytes() }).collect();
+        let mut receives: Vec<_> = members
+            .iter()
+            .zip(&mut openings)
+            .enumerate()
+            .filter(|(index, _)| *index != position)
+            .map(|(_, (&from, opening))| Incoming { from, bytes: opening.bytes_mut() })
+            .collect();
+        let exchanged = self.run.exchange(&sends, &mut receives);
+        let pending = match &exchanged {
+            Ok(()) => &[][..],
+            Err(TransportError::Deadline { pending }) => pending,
+            Err(error) => return Err(self.failure(error.clone())),
+        };
+        openings[position] = own;
+
+        let mut calls = Vec::with_capacity(members.len());
+        for (&member, opening) in members.iter().zip(&openings) {
+            if pending.contains(&member) {
+                continue;
+            }
+            let descriptor = opening.descriptor();
+            let descriptor = descriptor.map_err(|error| self.breach(member, error.to_string()))?;
+            calls.push((self.participant(member), descriptor));
+        }
+        // Of those who are here, a disagreement says more than that others are late.
+        if let Some(cause) = CollectiveCause::mismatch(&calls) {
+            return Err(self.noticed(cause));
+        }
+        exchanged.map_err(|error| self.failure(error))?;
+        Ok(openings)
+    }
+
+    /// What a failed exchange means for the collective.
+    fn failure(&self, error: TransportError) -> Failure {
+        match error {
+            TransportError::Aborted { from, notice } => match wire::decode_notice(&notice) {
+                Ok((descriptor, cause)) => Failure::Adopted(self.error(descriptor, cause)),
+                Err(error) => {
+                    let culprit = self.run.members().iter().copied();
+                    let mut culprit = culprit.filter(|&member| self.rank_of(member) == from);
+                    let peer = culprit.next().unwrap_or(self.me());
+                    self.breach(peer, error.to_string())
+                }
+            },
+            TransportError::Cancelled => {
+                let by = self.participant(self.me());
+                self.noticed(CollectiveCause::Cancelled { by })
+            }
+            TransportError::Deadline { pending } => {
+                let missing = pending.iter().map(|&member| self.participant(member)).collect();
+                self.noticed(CollectiveCause::Late { missing, timeout: self.timeout })
+            }
+            TransportError::Peer { peer, detail } => self.breach(peer, detail),
+            TransportError::RankFailed(failure) => {
+                self.noticed(CollectiveCause::RankFailed(failure))
+            }
+        }
+    }
+
+    fn breach(&self, peer: Member, detail: String) -> Failure {
+        let (by, peer) = (self.participant(self.me()), self.participant(peer));
+        self.noticed(CollectiveCause::Transport { by, peer, detail })
+    }
+
+    fn noticed(&self, cause: CollectiveCause) -> Failure {
+        let descriptor = match &cause {
+            CollectiveCause::Mismatch { sides } => sides.first().map(|side| side.descriptor),
+            _ => None,
+        };
+        Failure::Noticed(self.error(descriptor.unwrap_or(self.descriptor), cause))
+    }
+
+    fn error(&self, descriptor: Descriptor, cause: CollectiveCause) -> CollectiveError {
+        let group = self.run.members().to_vec();
+        CollectiveError { descriptor: Box::new(descriptor), group, cause }
+    }
+
+    fn me(&self) -> Member {
+        self.run.step.operation.me
+    }
+
+    fn participant(&self, member: Member) -> Participant {
+        Participant { rank: self.rank_of(member), member }
+    }
+
+    /// The rank of a member of the group: [`Communicator::group`] has checked that there is one.
+    fn rank_of(&self, member: Member) -> Rank {
+        self.run.transport.rank_of(member).unwrap_or(Rank(u32::MAX))
+    }
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { member, timeout, .. } = &*self.shared;
+        f.debug_struct("Communicator")
+            .field("member", member)
+            .field("timeout", timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,204 @@
+//! What a member says about the collective it enters, for all members to compare.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::element::{ElementType, Reduction};
+use crate::ids::Member;
+
+/// The operations that a group can run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "StableHLO's and MPI's names")]
+pub enum CollectiveKind {
+    AllGather,
+    AllReduce,
+    AllToAll,
+    Barrier,
+    Broadcast,
+    CollectivePermute,
+    ReduceScatter,
+}
+
+/// Which collective of a program a member enters.
+///
+/// Members of one group run the same programs in the same order, so their keys agree; a member
+/// whose key differs has left the common course, and every member is told so (I2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CollectiveKey {
+    /// The launch, counted the same on every member.
+    pub launch: u64,
+    /// The fingerprint of the program.
+    pub program: u64,
+    /// The position of the operation among the program's collectives.
+    pub ordinal: u32,
+    /// How many times this operation ran before in this launch (loops).
+    pub iteration: u64,
+}
+
+/// An ordered list of members as a fixed-size name: the first 128 bits of its SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GroupId(pub(crate) [u8; 16]);
+
+/// One collective of one group: its members count their collectives alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OperationId {
+    /// The ordered list of members.
+    pub group: GroupId,
+    /// Its place among the collectives of the group, from 1.
+    pub sequence: u64,
+}
+
+/// What is called: the operation and its terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Signature {
+    /// The operation.
+    pub kind: CollectiveKind,
+    /// The reduction, where there is one.
+    pub reduction: Option<Reduction>,
+    /// The type of the elements; `None` for a barrier.
+    pub element: Option<ElementType>,
+    /// Elements of one member's operand.
+    pub count: u64,
+    /// The root's position in the group, where there is one.
+    pub root: Option<u32>,
+    /// A digest of the source-target pairs, where there are any.
+    pub pairs: Option<u64>,
+}
+
+/// Everything that the members of a collective have to agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Descriptor {
+    /// What is called.
+    pub signature: Signature,
+    /// The program's name for the operation, if a program issued it.
+    pub key: Option<CollectiveKey>,
+    /// The group, and the operation's place among those of the group.
+    pub operation: OperationId,
+}
+
+impl Signature {
+    /// `kind` of operands of `length_bytes`.
+    pub(crate) fn new(kind: CollectiveKind, element: ElementType, length_bytes: usize) -> Self {
+        let count = length_bytes.checked_div(element.size_bytes()).unwrap_or(0);
+        Self {
+            kind,
+            reduction: None,
+            element: Some(element),
+            count: count as u64,
+            root: None,
+            pairs: None,
+        }
+    }
+}
+
+impl GroupId {
+    /// The name of `members` in this order.
+    pub fn of(members: &[Member]) -> Self {
+        let mut hash = Sha256::new();
+        for member in members {
+            hash.update(member.0.to_le_bytes());
+        }
+        let mut id = [0; 16];
+        id.copy_from_slice(&hash.finalize()[..16]);
+        Self(id)
+    }
+}
+
+/// A digest of `pairs` in this order.
+pub(crate) fn pairs_digest(pairs: &[(Member, Member)]) -> u64 {
+    let mut hash = Sha256::new();
+    for (source, target) in pairs {
+        hash.update(source.0.to_le_bytes());
+        hash.update(target.0.to_le_bytes());
+    }
+    let mut digest = [0; 8];
+    digest.copy_from_slice(&hash.finalize()[..8]);
+    u64::from_le_bytes(digest)
+}
+
+impl fmt::Display for CollectiveKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AllGather => "all_gather",
+            Self::AllReduce => "all_reduce",
+            Self::AllToAll => "all_to_all",
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::CollectivePermute => "collective_permute",
+            Self::ReduceScatter => "reduce_scatter",
+        })
+    }
+}
+
+impl fmt::Display for CollectiveKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { launch, program, ordinal, iteration } = self;
+        write!(
+            f,
+            "operation {ordinal} of program {program:016x}, launch {launch}, iteration {iteration}"
+        )
+    }
+}
+
+/// `all_reduce(sum, f32, 100 elements)`
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.kind)?;
+        if let Some(reduction) = self.reduction {
+            write!(f, "{reduction}, ")?;
+        }
+        if let Some(element) = self.element {
+            write!(f, "{element}, {} elements", self.count)?;
+        }
+        if let Some(root) = self.root {
+            write!(f, ", root {root}")?;
+        }
+        if let Some(pairs) = self.pairs {
+            write!(f, ", pairs {pairs:016x}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// The signature, and the program's key after it if there is one.
+impl fmt::Display for Descriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.signature.fmt(f)?;
+        self.key.map_or(Ok(()), |key| write!(f, " as {key}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_members_is_part_of_a_groups_name() {
+        let [a, b, c] = [Member(0), Member(1), Member(258)];
+        assert_eq!(GroupId::of(&[a, b, c]), GroupId::of(&[a, b, c]));
+        assert_ne!(GroupId::of(&[a, b, c]), GroupId::of(&[b, a, c]));
+        assert_ne!(GroupId::of(&[a, b]), GroupId::of(&[a, b, c]));
+    }
+
+    #[test]
+    fn a_descriptor_reads_as_the_call() {
+        let mut descriptor = Descriptor {
+            signature: Signature {
+                reduction: Some(Reduction::Sum),
+                ..Signature::new(CollectiveKind::AllReduce, ElementType::F32, 400)
+            },
+            key: None,
+            operation: OperationId { group: GroupId::of(&[Member(0)]), sequence: 3 },
+        };
+        assert_eq!(descriptor.to_string(), "all_reduce(sum, f32, 100 elements)");
+        descriptor.key =
+            Some(CollectiveKey { launch: 7, program: 0xbeef, ordinal: 2, iteration: 1 });
+        assert_eq!(
+            descriptor.to_string(),
+            "all_reduce(sum, f32, 100 elements) as operation 2 of program 000000000000beef, \
+             launch 7, iteration 1"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! Driving the transfers of one exchange on the calling thread.
+//!
+//! The futures borrow the caller's operands, so they cannot leave its thread; the thread parks
+//! between wake-ups, at most until the deadline. No runtime is needed here, and calling from a
+//! thread that has one is fine.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use super::{CAUSE_GRACE, CancelToken, TransportError};
+use crate::ids::Member;
+
+/// One message under way.
+pub(super) struct Transfer<'a> {
+    peer: Member,
+    direction: Direction,
+    future: Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Send,
+    Receive,
+}
+
+/// Why a transfer ended without success.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The peer broke the protocol: there is nothing to wait for.
+    Breach(String),
+    /// The peer went away: the cause may be on its way to us, and is the better answer.
+    Gone(TransportError),
+}
+
+impl<'a> Transfer<'a> {
+    pub(super) fn send(
+        peer: Member,
+        future: impl Future<Output = Result<(), Failure>> + 'a,
+    ) -> Self {
+        Self { peer, direction: Direction::Send, future: Box::pin(future) }
+    }
+
+    pub(super) fn receive(
+        peer: Member,
+        future: impl Future<Output = Result<(), Failure>> + 'a,
+    ) -> Self {
+        Self { peer, direction: Direction::Receive, future: Box::pin(future) }
+    }
+}
+
+/// Runs all transfers to their end, unless something ends the wait before.
+///
+/// `interrupted` is asked on every wake-up, after the transfers: an exchange that is complete
+/// is a success whatever happens to its peers next.
+pub(super) fn drive(
+    mut transfers: Vec<Transfer<'_>>,
+    deadline: Instant,
+    cancel: Option<&CancelToken>,
+    mut interrupted: impl FnMut(&Context<'_>) -> Poll<TransportError>,
+) -> Result<(), TransportError> {
+    WAKER.with(|waker| {
+        let mut context = Context::from_waker(waker);
+        let mut suspicion: Option<(Instant, TransportError)> = None;
+        loop {
+            let mut breach = None;
+            transfers.retain_mut(|transfer| match transfer.future.as_mut().poll(&mut context) {
+                Poll::Pending => true,
+                Poll::Ready(Ok(())) => false,
+                Poll::Ready(Err(Failure::Breach(detail))) => {
+                    breach.get_or_insert(TransportError::Peer { peer: transfer.peer, detail });
+                    false
+                }
+                Poll::Ready(Err(Failure::Gone(error))) => {
+                    suspicion.get_or_insert_with(|| (Instant::now() + CAUSE_GRACE, error));
+                    false
+                }
+            });
+            if let Some(error) = breach {
+                return Err(error);
+            }
+            if transfers.is_empty() && suspicion.is_none() {
+                return Ok(());
+            }
+            if let Poll::Ready(error) = interrupted(&context) {
+                return Err(error);
+            }
+            if cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready()) {
+                return Err(TransportError::Cancelled);
+            }
+            let now = Instant::now();
+            let until = match suspicion {
+                Some((until, error)) if until <= now => return Err(error),
+                Some((until, _)) => until.min(deadline),
+                None => deadline,
+            };
+            if deadline <= now {
+                return Err(TransportError::Deadline { pending: pending(&transfers) });
+            }
+            thread::park_timeout(until.saturating_duration_since(now));
+        }
+    })
+}
+
+/// Whom the exchange still waits for. A member whose bytes are missing comes before one that does
+/// not take ours: the second may itself be waiting for the first.
+fn pending(transfers: &[Transfer<'_>]) -> Vec<Member> {
+    let of = |direction| {
+        let chosen = transfers.iter().filter(move |transfer| transfer.direction == direction);
+        chosen.map(|transfer| transfer.peer).collect::<Vec<_>>()
+    };
+    let receives = of(Direction::Receive);
+    if receives.is_empty() { of(Direction::Send) } else { receives }
+}
+
+/// The instant at `since_start` on a clock that began at `start`; far ahead if it has no such.
+pub(super) fn instant(start: Instant, since_start: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    start.checked_add(since_start).unwrap_or_else(|| Instant::now() + FAR)
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    /// One waker a thread, so that those who keep wakers can tell that they have it already.
+    static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+}

@@ -1,0 +1,347 @@
+//! Every collective, every type, every size, compared with the reference.
+
+use std::time::Duration;
+
+use lockstep_collectives::{Call, Communicator, ElementType, Group, Member, Reduction};
+
+use crate::jobs::{Job, quic, sim};
+use crate::reference::{fold, operand};
+
+/// No test of values waits for it.
+const AMPLE: Duration = Duration::from_secs(60);
+
+/// Groups of 1 to 5 of 5 members: consecutive, with gaps, and in another order.
+const GROUPS: [&[u32]; 9] = [
+    &[0],
+    &[4],
+    &[0, 1],
+    &[3, 1],
+    &[0, 2, 4],
+    &[4, 0, 3],
+    &[0, 1, 2, 3],
+    &[0, 1, 2, 3, 4],
+    &[2, 4, 1, 0, 3],
+];
+
+const ELEMENTS: [ElementType; 14] = {
+    let mut all = [ElementType::Opaque { size_bytes: 12 }; 14];
+    let mut index = 0;
+    while index < 13 {
+        all[index] = ElementType::ARITHMETIC[index];
+        index += 1;
+    }
+    all
+};
+
+fn members(numbers: &[u32]) -> Vec<Member> {
+    numbers.iter().copied().map(Member).collect()
+}
+
+/// Runs `body` on the members of each of `groups`, one group after the other.
+fn each_group(job: &dyn Job, groups: &[&[u32]], body: impl Fn(&Communicator, &Group) + Sync) {
+    job.run(AMPLE, &|communicator| {
+        for numbers in groups {
+            if numbers.contains(&communicator.member().0) {
+                body(&communicator, &communicator.group(&members(numbers)).unwrap());
+            }
+        }
+    });
+}
+
+/// The operands of all members of `group`, in its order.
+fn operands(group: &Group, element: ElementType, count: usize) -> Vec<Vec<u8>> {
+    group.members().iter().map(|member| operand(element, member.0, count)).collect()
+}
+
+fn all_reduce(
+    communicator: &Communicator,
+    group: &Group,
+    element: ElementType,
+    reduction: Reduction,
+    count: usize,
+) {
+    let operands = operands(group, element, count);
+    let input = &operands[group.position()];
+    let mut output = vec![0xa5; input.len()];
+    communicator.all_reduce(&Call::on(group), element, reduction, input, &mut output).unwrap();
+    let expected = fold(element, reduction, &operands);
+    assert!(output == expected, "all_reduce({reduction}, {element}, {count}) on {group:?}");
+}
+
+fn reduce_scatter(
+    communicator: &Communicator,
+    group: &Group,
+    element: ElementType,
+    reduction: Reduction,
+    piece: usize,
+) {
+    let operands = operands(group, element, piece * group.members().len());
+    let piece_bytes = piece * element.size_bytes();
+    let mut output = vec![0xa5; piece_bytes];
+    let input = &operands[group.position()];
+    communicator.reduce_scatter(&Call::on(group), element, reduction, input, &mut output).unwrap();
+    let expected = fold(element, reduction, &operands);
+    let expected = &expected[group.position() * piece_bytes..][..piece_bytes];
+    assert!(output == expected, "reduce_scatter({reduction}, {element}, {piece}) on {group:?}");
+}
+
+fn all_gather(communicator: &Communicator, group: &Group, element: ElementType, count: usize) {
+    let operands = operands(group, element, count);
+    let expected = operands.concat();
+    let mut output = vec![0xa5; expected.len()];
+    let input = &operands[group.position()];
+    communicator.all_gather(&Call::on(group), element, input, &mut output).unwrap();
+    assert!(output == expected, "all_gather({element}, {count}) on {group:?}");
+}
+
+fn all_to_all(communicator: &Communicator, group: &Group, element: ElementType, piece: usize) {
+    let operands = operands(group, element, piece * group.members().len());
+    let piece_bytes = piece * element.size_bytes();
+    let input = &operands[group.position()];
+    let mut output = vec![0xa5; input.len()];
+    communicator.all_to_all(&Call::on(group), element, input, &mut output).unwrap();
+    let expected: Vec<u8> = operands
+        .iter()
+        .flat_map(|operand| operand[group.position() * piece_bytes..][..piece_bytes].to_vec())
+        .collect();
+    assert!(output == expected, "all_to_all({element}, {piece}) on {group:?}");
+}
+
+fn broadcast(communicator: &Communicator, group: &Group, element: ElementType, count: usize) {
+    let operands = operands(group, element, count);
+    for (root, expected) in operands.iter().enumerate() {
+        let mut buffer = operands[group.position()].clone();
+        communicator.broadcast(&Call::on(group), element, root, &mut buffer).unwrap();
+        assert!(buffer == *expected, "broadcast({element}, {count}, root {root}) on {group:?}");
+    }
+}
+
+/// Shifts by one, without the last member: the first gets zeros.
+fn collective_permute(
+    communicator: &Communicator,
+    group: &Group,
+    element: ElementType,
+    count: usize,
+) {
+    let operands = operands(group, element, count);
+    let pairs: Vec<_> = group.members().windows(2).map(|pair| (pair[0], pair[1])).collect();
+    let input = &operands[group.position()];
+    let mut output = vec![0xa5; input.len()];
+    communicator
+        .collective_permute(&Call::on(group), element, &pairs, input, &mut output)
+        .unwrap();
+    let expected = match group.position() {
+        0 => vec![0; input.len()],
+        position => operands[position - 1].clone(),
+    };
+    assert!(output == expected, "collective_permute({element}, {count}) on {group:?}");
+    // To itself, and in reverse.
+    let pairs: Vec<_> =
+        group.members().iter().copied().zip(group.members().iter().copied().rev()).collect();
+    communicator
+        .collective_permute(&Call::on(group), element, &pairs, input, &mut output)
+        .unwrap();
+    let expected = &operands[group.members().len() - 1 - group.position()];
+    assert!(output == *expected, "collective_permute({element}, {count}, reverse) on {group:?}");
+}
+
+fn every_collective(
+    communicator: &Communicator,
+    group: &Group,
+    element: ElementType,
+    reduction: Option<Reduction>,
+    count: usize,
+) {
+    if let Some(reduction) = reduction {
+        all_reduce(communicator, group, element, reduction, count);
+        reduce_scatter(communicator, group, element, reduction, count);
+    }
+    all_gather(communicator, group, element, count);
+    all_to_all(communicator, group, element, count);
+    broadcast(communicator, group, element, count);
+    collective_permute(communicator, group, element, count);
+    communicator.barrier(&Call::on(group)).unwrap();
+}
+
+fn every_group_and_size(job: &dyn Job) {
+    each_group(job, &GROUPS, |communicator, group| {
+        let members = group.members().len();
+        for count in [0, 1, members - 1, members, members + 1, 1000] {
+            every_collective(communicator, group, ElementType::F32, Some(Reduction::Sum), count);
+        }
+    });
+}
+
+#[test]
+fn every_group_and_size_sim() {
+    every_group_and_size(&sim(&[1; 5]));
+}
+
+#[test]
+fn every_group_and_size_quic() {
+    every_group_and_size(&quic(&[1; 5]));
+}
+
+fn every_type(job: &dyn Job) {
+    each_group(job, &[&[2, 0, 1]], |communicator, group| {
+        for element in ELEMENTS {
+            for count in [3, 67, 3000] {
+                every_collective(communicator, group, element, None, count);
+                for reduction in Reduction::ALL {
+                    if element.supports(reduction) {
+                        all_reduce(communicator, group, element, reduction, count);
+                        reduce_scatter(communicator, group, element, reduction, count);
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_type_sim() {
+    every_type(&sim(&[1; 3]));
+}
+
+#[test]
+fn every_type_quic() {
+    every_type(&quic(&[1; 3]));
+}
+
+/// Around the sizes at which a collective changes its way: the opening's room and one step's.
+fn around_thresholds(job: &dyn Job) {
+    each_group(job, &[&[0, 1, 2]], |communicator, group| {
+        for bytes in [127, 128, 129, 4095, 4096, 4097, 3 * 4096] {
+            every_collective(communicator, group, ElementType::U8, Some(Reduction::Sum), bytes);
+        }
+    });
+}
+
+#[test]
+fn around_thresholds_sim() {
+    around_thresholds(&sim(&[1; 3]));
+}
+
+#[test]
+fn around_thresholds_quic() {
+    around_thresholds(&quic(&[1; 3]));
+}
+
+fn a_mebibyte(job: &dyn Job) {
+    const MEBIBYTE: usize = 1 << 20;
+    each_group(job, &[&[0, 1, 2, 3, 4], &[3, 1]], |communicator, group| {
+        for (element, elements) in [(ElementType::F32, MEBIBYTE / 4), (ElementType::U8, MEBIBYTE)] {
+            every_collective(communicator, group, element, Some(Reduction::Sum), elements);
+        }
+    });
+}
+
+#[test]
+fn a_mebibyte_sim() {
+    a_mebibyte(&sim(&[1; 5]));
+}
+
+#[test]
+fn a_mebibyte_quic() {
+    a_mebibyte(&quic(&[1; 5]));
+}
+
+/// Two groups that share no member run different collectives at the same time, a third spans both.
+fn disjoint_groups(job: &dyn Job) {
+    job.run(AMPLE, &|communicator| {
+        let number = communicator.member().0;
+        let half = communicator.group(&members(if number < 2 { &[0, 1] } else { &[4, 2, 3] }));
+        let half = half.unwrap();
+        let all = communicator.group(&members(&[0, 1, 2, 3, 4])).unwrap();
+        for round in 1..20 {
+            if number < 2 {
+                all_reduce(&communicator, &half, ElementType::F64, Reduction::Sum, 100 * round);
+                all_gather(&communicator, &half, ElementType::I16, round);
+            } else {
+                all_gather(&communicator, &half, ElementType::F64, 100 * round);
+            }
+            if round % 5 == 0 {
+                all_reduce(&communicator, &all, ElementType::I32, Reduction::Max, 7000);
+            }
+        }
+    });
+}
+
+#[test]
+fn disjoint_groups_sim() {
+    disjoint_groups(&sim(&[1; 5]));
+}
+
+#[test]
+fn disjoint_groups_quic() {
+    disjoint_groups(&quic(&[1; 5]));
+}
+
+/// Several members of one process, and processes with different numbers of them.
+fn members_share_a_process(job: &dyn Job) {
+    each_group(job, &[&[0, 1], &[0, 1, 2, 3, 4], &[3, 0, 1]], |communicator, group| {
+        for count in [5, 1000, 50_000] {
+            every_collective(communicator, group, ElementType::F32, Some(Reduction::Sum), count);
+        }
+    });
+}
+
+#[test]
+fn members_share_a_process_sim() {
+    members_share_a_process(&sim(&[2, 1, 2]));
+}
+
+#[test]
+fn members_share_a_process_quic() {
+    members_share_a_process(&quic(&[2, 1, 2]));
+}
+
+#[test]
+fn members_share_a_process_local() {
+    members_share_a_process(&crate::jobs::local(5));
+}
+
+/// 512 members of 1.0 in bf16 sum to 512: accumulating in bf16 would stop at 256.
+#[test]
+fn bf16_sums_do_not_stop_at_256() {
+    sim(&[64; 8]).run(AMPLE, &|communicator| {
+        let all: Vec<Member> = (0..512).map(Member).collect();
+        let group = communicator.group(&all).unwrap();
+        let one = half::bf16::ONE.to_ne_bytes();
+        let mut output = [0; 2];
+        let call = Call::on(&group);
+        communicator
+            .all_reduce(&call, ElementType::BF16, Reduction::Sum, &one, &mut output)
+            .unwrap();
+        assert_eq!(half::bf16::from_ne_bytes(output).to_f32(), 512.0);
+    });
+}
+
+/// A NaN of any member at any place is seen by all; all other places are exact.
+#[test]
+fn a_nan_is_in_every_minimum_and_maximum() {
+    sim(&[1; 4]).run(AMPLE, &|communicator| {
+        let group = communicator.group(&members(&[0, 1, 2, 3])).unwrap();
+        for count in [1, 8, 65, 3000] {
+            for culprit in 0..4 {
+                let place = culprit as usize * 13 % count;
+                for reduction in [Reduction::Min, Reduction::Max] {
+                    let mut values: Vec<Vec<f32>> = (0..4_u16)
+                        .map(|m| (0..count).map(|i| f32::from(m) - i as f32).collect())
+                        .collect();
+                    values[culprit as usize][place] = f32::NAN;
+                    let own: &[u8] = bytemuck::cast_slice(&values[group.position()]);
+                    let mut output = vec![0.0_f32; count];
+                    let bytes = bytemuck::cast_slice_mut(&mut output);
+                    let call = Call::on(&group);
+                    communicator.all_reduce(&call, ElementType::F32, reduction, own, bytes).unwrap();
+                    for (index, value) in output.iter().enumerate() {
+                        let exact = if reduction == Reduction::Min { 0.0 } else { 3.0 } - index as f32;
+                        assert_eq!(value.is_nan(), index == place, "{reduction} at {index}");
+                        assert!(index == place || *value == exact, "{reduction} at {index}");
+                    }
+                }
+            }
+        }
+    });
+}
