@@ -34,7 +34,11 @@ pub use environment::{
 };
 pub use identity::{Identity, IdentityError, PeerName};
 pub use ids::{Attempt, InvalidJobId, JobId, Member, Rank};
-pub use rendezvous::{FailureCause, ProcessExit, RankFailure, signal_name};
+pub use rendezvous::{
+    CallRefusal, Coordinator, CoordinatorOptions, CoordinatorStatus, DEFAULT_HEARTBEAT_TIMEOUT,
+    FailureCause, JoinRefusal, MAX_KEY_BYTES, MAX_VALUE_BYTES, MissingRanks, ProcessExit,
+    RankFailure, RendezvousError, signal_name,
+};
 pub use secret::{JobSecret, SecretError};
 pub use topology::{Fingerprint, HostId, RankInfo, Topology, TopologyError};
 pub use transport::CancelToken;
