@@ -1,0 +1,457 @@
+//! Carries what the ranks write to the launcher's own stdout and stderr.
+//!
+//! One thread reads every pipe and is the only one that writes, so lines cannot tear each other.
+//! The launcher's own notes take the same way, as the lines of one more source: nothing else of
+//! the launcher ever waits for a slow terminal. A rank whose output nobody can take any more (its
+//! destination is closed or full) finds its pipe closed, as it would without a launcher.
+
+mod lines;
+mod tail;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+use lockstep_collectives::Rank;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::fs::{OFlags, fcntl_setfl, fstat};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use self::lines::{Cursor, LINE_LIMIT_BYTES, Lines, Piece, Source};
+pub(crate) use self::tail::Tail;
+use crate::run::Message;
+
+/// How long others wait for the rest of a line too long to be kept together.
+const HOLD: Duration = Duration::from_millis(500);
+/// How long, when the job is over, an open pipe is still read from.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+const READ_BYTES: usize = 64 * 1024;
+
+/// Which of the two outputs of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Stdout,
+    Stderr,
+}
+
+/// The read end of one output of a rank.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) rank: Rank,
+    pub(crate) kind: Kind,
+    pub(crate) pipe: OwnedFd,
+}
+
+/// How lines are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Style {
+    /// `[rank] ` before each line.
+    Tagged,
+    /// Whole lines as they are.
+    Plain,
+    /// Bytes as they come: right for a single rank, whose lines none can tear.
+    Raw,
+}
+
+/// What is left when all has been shown.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// The end of each rank's stderr, by rank.
+    pub(crate) tails: Vec<Tail>,
+    console: Console,
+}
+
+impl Shown {
+    /// Writes the last words of the launcher to stderr, from the start of a line.
+    pub(crate) fn conclude(mut self, text: &[u8]) {
+        // When stderr is gone there is nobody left to tell.
+        let _ = self.console.show(Kind::Stderr, NOTES, b"", &Piece::line(text));
+    }
+}
+
+/// The thread that carries output.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    notes: Notes,
+    /// Closing it tells the thread that the job is over.
+    job_runs: OwnedFd,
+}
+
+impl Forwarder {
+    /// Starts carrying `streams` and `notes`.
+    ///
+    /// Sends [`Message::OutputEnded`] when the last of them has ended, and [`Message::Shown`] when
+    /// the thread ends.
+    ///
+    /// # Errors
+    /// When a descriptor or the thread cannot be made.
+    pub(crate) fn start(
+        world_size: u32,
+        streams: Vec<Stream>,
+        style: Style,
+        (notes, notes_pipe): (Notes, OwnedFd),
+        messages: Sender<Message>,
+    ) -> io::Result<Self> {
+        let (job_over, job_runs) = pipe_with(PipeFlags::CLOEXEC)?;
+        let thread = Thread::new(world_size, streams, style, notes_pipe, job_over, messages)?;
+        std::thread::Builder::new().name("output".into()).spawn(|| thread.run())?;
+        Ok(Self { notes, job_runs })
+    }
+
+    /// Where the launcher's own lines go.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The job is over: what the pipes hold is still shown, then [`Message::Shown`] is sent.
+    pub(crate) fn finish(self) {
+        drop(self.job_runs);
+    }
+}
+
+/// The launcher's own lines on stderr. Never blocks: what finds no room is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Notes(Arc<OwnedFd>);
+
+impl Notes {
+    /// Notes, and the pipe that [`Forwarder::start`] reads them from.
+    ///
+    /// # Errors
+    /// When no pipe can be made.
+    pub(crate) fn pipe() -> io::Result<(Self, OwnedFd)> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok((Self(Arc::new(write)), read))
+    }
+
+    /// Says `text` in a line of its own.
+    pub(crate) fn say(&self, text: &str) {
+        let _ = rustix::io::write(&self.0, format!("lockstep: {text}\n").as_bytes());
+    }
+}
+
+/// Lets the log be written through it.
+impl io::Write for Notes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = rustix::io::write(&self.0, bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const NOTES: Source = Source(usize::MAX);
+const JOB_OVER: u64 = u64::MAX;
+
+/// One pipe being read.
+#[derive(Debug)]
+struct Input {
+    pipe: OwnedFd,
+    kind: Kind,
+    source: Source,
+    prefix: Vec<u8>,
+    lines: Lines,
+    /// Whose tail it fills.
+    tail_of: Option<usize>,
+    /// Whether others wait while a line of this input is passed on in pieces.
+    may_hold: bool,
+    /// They have waited for the present line.
+    has_held: bool,
+}
+
+/// While an unfinished line is continued at once, others wait.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    input: usize,
+    until: Instant,
+}
+
+#[derive(Debug)]
+struct Thread {
+    epoll: OwnedFd,
+    /// The ranks' pipes, and the notes last; `None` once ended.
+    inputs: Vec<Option<Input>>,
+    job_over: Option<OwnedFd>,
+    hold: Option<Hold>,
+    tails: Vec<Tail>,
+    console: Console,
+    messages: Sender<Message>,
+    buffer: Vec<u8>,
+}
+
+impl Thread {
+    fn new(
+        world_size: u32,
+        streams: Vec<Stream>,
+        style: Style,
+        notes_pipe: OwnedFd,
+        job_over: OwnedFd,
+        messages: Sender<Message>,
+    ) -> io::Result<Self> {
+        let mut inputs = Vec::with_capacity(streams.len() + 1);
+        for (index, Stream { rank, kind, pipe }) in streams.into_iter().enumerate() {
+            fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+            let (source, prefix, limit_bytes) = match style {
+                Style::Tagged => {
+                    (Source(index), format!("[{}] ", rank.0).into_bytes(), LINE_LIMIT_BYTES)
+                }
+                Style::Plain => (Source(index), Vec::new(), LINE_LIMIT_BYTES),
+                Style::Raw => (Source(0), Vec::new(), 0),
+            };
+            let tail_of =
+                (kind == Kind::Stderr).then(|| usize::try_from(rank.0)).and_then(Result::ok);
+            inputs.push(Some(Input {
+                pipe,
+                kind,
+                source,
+                prefix,
+                lines: Lines::new(limit_bytes),
+                tail_of,
+                may_hold: !matches!(style, Style::Raw),
+                has_held: false,
+            }));
+        }
+        inputs.push(Some(Input {
+            pipe: notes_pipe,
+            kind: Kind::Stderr,
+            source: NOTES,
+            prefix: Vec::new(),
+            lines: Lines::new(LINE_LIMIT_BYTES),
+            tail_of: None,
+            may_hold: false,
+            has_held: false,
+        }));
+
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let watch = |fd: &OwnedFd, token: u64| {
+            epoll::add(&epoll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)
+        };
+        for (input, token) in inputs.iter().flatten().zip(0..) {
+            watch(&input.pipe, token)?;
+        }
+        watch(&job_over, JOB_OVER)?;
+        Ok(Self {
+            epoll,
+            inputs,
+            job_over: Some(job_over),
+            hold: None,
+            tails: (0..world_size).map(|_| Tail::default()).collect(),
+            console: Console::new(),
+            messages,
+            buffer: vec![0; READ_BYTES],
+        })
+    }
+
+    fn run(mut self) {
+        let mut deadline = None;
+        let mut ended = false;
+        loop {
+            if !ended && self.ranks_have_ended() {
+                ended = true;
+                let _ = self.messages.send(Message::OutputEnded);
+            }
+            if self.job_over.is_none() {
+                let now = Instant::now();
+                if ended || now >= *deadline.get_or_insert(now + LAST_WORDS) {
+                    break;
+                }
+            }
+            for token in self.wait(deadline) {
+                match usize::try_from(token) {
+                    Ok(input) if token != JOB_OVER => self.carry(input),
+                    // The descriptor leaves the epoll set as it is closed.
+                    _ => self.job_over = None,
+                }
+                if self.hold.is_some() {
+                    // What else is ready stays so.
+                    break;
+                }
+            }
+        }
+        if let Some(notes) = self.inputs.len().checked_sub(1) {
+            self.carry(notes);
+        }
+        for input in 0..self.inputs.len() {
+            self.end(input);
+        }
+        let _ =
+            self.messages.send(Message::Shown(Shown { tails: self.tails, console: self.console }));
+    }
+
+    fn ranks_have_ended(&self) -> bool {
+        self.inputs.split_last().is_none_or(|(_, ranks)| ranks.iter().all(Option::is_none))
+    }
+
+    /// What can be read now, by token.
+    fn wait(&mut self, deadline: Option<Instant>) -> Vec<u64> {
+        if let Some(hold) = self.hold {
+            if let Some(Some(input)) = self.inputs.get(hold.input)
+                && is_readable(input.pipe.as_fd(), hold.until)
+                && let Ok(token) = u64::try_from(hold.input)
+            {
+                return vec![token];
+            }
+            self.hold = None;
+        }
+        let timeout = deadline.map(timespec_until);
+        let mut events = Vec::with_capacity(64);
+        // An interrupted wait is one in which nothing became ready.
+        let _ =
+            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref());
+        events.iter().map(|event| event.data.u64()).collect()
+    }
+
+    /// Reads from an input once and passes on what it has.
+    fn carry(&mut self, index: usize) {
+        let Some(Some(input)) = self.inputs.get_mut(index) else {
+            return;
+        };
+        let bytes = match rustix::io::read(&input.pipe, &mut self.buffer) {
+            Ok(0) => return self.end(index),
+            Ok(count) => self.buffer.get(..count).unwrap_or_default(),
+            Err(Errno::INTR | Errno::AGAIN) => return,
+            Err(_) => return self.end(index),
+        };
+        if let Some(tail) = input.tail_of.and_then(|rank| self.tails.get_mut(rank)) {
+            tail.push(bytes);
+        }
+        if let Some(piece) = input.lines.push(bytes) {
+            self.show(index, &piece);
+        }
+    }
+
+    fn show(&mut self, index: usize, piece: &Piece) {
+        let Some(Some(input)) = self.inputs.get_mut(index) else {
+            return;
+        };
+        let (kind, source) = (input.kind, input.source);
+        let shown = self.console.show(kind, source, &input.prefix, piece);
+        if piece.ends_line() {
+            input.has_held = false;
+            self.hold = None;
+        } else if input.may_hold && !input.has_held {
+            input.has_held = true;
+            self.hold = Some(Hold { input: index, until: Instant::now() + HOLD });
+        }
+        if let Err(error) = shown {
+            self.give_up(kind, error);
+        }
+    }
+
+    /// An input has ended: its last line may lack an end.
+    fn end(&mut self, index: usize) {
+        let Some(input) = self.inputs.get_mut(index) else {
+            return;
+        };
+        let Some(mut input) = input.take() else {
+            return;
+        };
+        if self.hold.is_some_and(|hold| hold.input == index) {
+            self.hold = None;
+        }
+        let mut shown = Ok(());
+        if let Some(piece) = input.lines.finish() {
+            shown = self.console.show(input.kind, input.source, &input.prefix, &piece);
+        }
+        if !input.prefix.is_empty() && shown.is_ok() {
+            shown = self.console.end_line_of(input.kind, input.source);
+        }
+        if let Err(error) = shown {
+            self.give_up(input.kind, error);
+        }
+    }
+
+    /// Nobody takes what is written to `kind`: whoever writes there is told so.
+    fn give_up(&mut self, kind: Kind, error: Errno) {
+        for input in &mut self.inputs {
+            if input.as_ref().is_some_and(|input| input.kind == kind) {
+                *input = None;
+            }
+        }
+        if kind == Kind::Stdout && error != Errno::PIPE {
+            let text = format!("lockstep: cannot write to stdout: {error}\n");
+            let _ = self.console.show(Kind::Stderr, NOTES, b"", &Piece::line(text.as_bytes()));
+        }
+    }
+}
+
+/// The launcher's stdout and stderr, and where their cursors stand.
+#[derive(Debug)]
+struct Console {
+    stdout: Cursor,
+    /// `None`: stderr is the same file as stdout, and so is its cursor.
+    stderr: Option<Cursor>,
+}
+
+impl Console {
+    fn new() -> Self {
+        let identity = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+        let out = identity(rustix::stdio::stdout());
+        let shared = out.is_some() && out == identity(rustix::stdio::stderr());
+        Self { stdout: Cursor::default(), stderr: (!shared).then(Cursor::default) }
+    }
+
+    fn show(
+        &mut self,
+        kind: Kind,
+        source: Source,
+        prefix: &[u8],
+        piece: &Piece,
+    ) -> Result<(), Errno> {
+        let mut out = Vec::with_capacity(piece.bytes.len() + prefix.len() + 1);
+        self.cursor(kind).show(source, prefix, piece, &mut out);
+        write_all(kind, &out)
+    }
+
+    /// Ends the line of `source`, if it has an unfinished one.
+    fn end_line_of(&mut self, kind: Kind, source: Source) -> Result<(), Errno> {
+        let mut out = Vec::new();
+        if self.cursor(kind).is_inside_line_of(source) {
+            self.cursor(kind).end_line(&mut out);
+        }
+        write_all(kind, &out)
+    }
+
+    fn cursor(&mut self, kind: Kind) -> &mut Cursor {
+        match (kind, &mut self.stderr) {
+            (Kind::Stderr, Some(cursor)) => cursor,
+            _ => &mut self.stdout,
+        }
+    }
+}
+
+fn write_all(kind: Kind, mut bytes: &[u8]) -> Result<(), Errno> {
+    let fd = match kind {
+        Kind::Stdout => rustix::stdio::stdout(),
+        Kind::Stderr => rustix::stdio::stderr(),
+    };
+    while !bytes.is_empty() {
+        match rustix::io::write(fd, bytes) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            // Whoever shares the terminal or pipe may have made it non-blocking.
+            Err(Errno::AGAIN) => {
+                let _ = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], None);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn is_readable(fd: BorrowedFd<'_>, until: Instant) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&timespec_until(until))), Ok(1..))
+}
+
+fn timespec_until(deadline: Instant) -> Timespec {
+    let rest = deadline.saturating_duration_since(Instant::now());
+    Timespec {
+        tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: rest.subsec_nanos().into(),
+    }
+}

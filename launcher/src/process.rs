@@ -1,0 +1,228 @@
+//! The processes of the ranks on this host: starting them, signalling them, learning their ends.
+//!
+//! A process that has ended is reaped only when the job is over. Until then its pid, and with it
+//! the id of its process group, belongs to nobody else: a signal never goes to a stranger.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crossbeam_channel::Sender;
+use lockstep_collectives::{ProcessExit, Rank, environment};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit,
+    kill_process_group, pidfd_open, setrlimit, waitid,
+};
+
+use crate::exit;
+use crate::output::{Kind, Stream};
+use crate::run::Message;
+
+/// What every rank runs.
+#[derive(Debug)]
+pub(crate) struct Program<'a> {
+    pub(crate) path: &'a OsStr,
+    pub(crate) arguments: &'a [OsString],
+    pub(crate) wdir: Option<&'a Path>,
+    /// What it sees beside the launcher's own environment.
+    pub(crate) variables: &'a [(OsString, OsString)],
+}
+
+/// Why a process does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// The program cannot be executed.
+    #[error("cannot execute {}: {source}", program.display())]
+    Execute { program: OsString, source: io::Error },
+    /// The process cannot be watched.
+    #[error("cannot watch the process of {rank}: {source} (Linux 5.3 or newer is needed)")]
+    Watch { rank: Rank, source: Errno },
+    /// The launcher may not open enough files.
+    #[error(
+        "{world_size} processes need {needed} open files and the limit is {limit}; \
+         raise it (ulimit -Hn) or start fewer"
+    )]
+    TooManyFiles { world_size: u32, needed: u64, limit: u64 },
+}
+
+impl StartError {
+    /// What the launcher exits with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Execute { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => exit::NOT_FOUND,
+                // Out of processes, memory or files: not the program's fault.
+                io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => exit::LAUNCHER_ERROR,
+                _ if is_out_of_files(source) => exit::LAUNCHER_ERROR,
+                _ => exit::CANNOT_EXECUTE,
+            },
+            Self::Watch { .. } | Self::TooManyFiles { .. } => exit::LAUNCHER_ERROR,
+        }
+    }
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// The processes that were started, ended ones included.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    started: Vec<Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    rank: Rank,
+    child: Child,
+    /// Becomes readable when the process ends.
+    pidfd: OwnedFd,
+}
+
+impl Processes {
+    /// Starts the process of `rank` in a group of its own, with nothing to read on stdin.
+    ///
+    /// `place` is what tells it from the others, as environment variables.
+    ///
+    /// # Errors
+    /// When the program cannot be executed or the process cannot be watched; it does not run then.
+    pub(crate) fn start(
+        &mut self,
+        rank: Rank,
+        program: &Program<'_>,
+        place: Vec<(&'static str, OsString)>,
+    ) -> Result<[Stream; 2], StartError> {
+        let mut command = Command::new(program.path);
+        command
+            .args(program.arguments)
+            .envs(program.variables.iter().map(|(name, value)| (name, value)))
+            .env_remove(environment::KEY_FD)
+            .envs(place)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(wdir) = program.wdir {
+            command.current_dir(wdir);
+        }
+        let execute = |source| StartError::Execute { program: program.path.to_owned(), source };
+        let mut child = command.spawn().map_err(execute)?;
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(execute(io::Error::other("its output is not piped")));
+        };
+        let pidfd = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(source) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(StartError::Watch { rank, source });
+            }
+        };
+        self.started.push(Process { rank, child, pidfd });
+        Ok([
+            Stream { rank, kind: Kind::Stdout, pipe: stdout.into() },
+            Stream { rank, kind: Kind::Stderr, pipe: stderr.into() },
+        ])
+    }
+
+    /// Sends [`Message::Exited`] for each process, in the order in which they end.
+    ///
+    /// # Errors
+    /// When the processes cannot be watched.
+    pub(crate) fn watch(&self, messages: Sender<Message>) -> io::Result<()> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut watched = Vec::with_capacity(self.started.len());
+        for (process, token) in self.started.iter().zip(0..) {
+            let pidfd = process.pidfd.try_clone()?;
+            // One-shot: an exit is reported exactly once (I8).
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+            epoll::add(&epoll, &pidfd, epoll::EventData::new_u64(token), flags)?;
+            watched.push((process.rank, pidfd));
+        }
+        std::thread::Builder::new()
+            .name("exits".into())
+            .spawn(move || report_exits(&epoll, &watched, &messages))?;
+        Ok(())
+    }
+
+    /// Sends `signal` to the process group of every rank, whether the rank itself has ended or not.
+    pub(crate) fn signal(&self, signal: Signal) {
+        for process in &self.started {
+            // The only possible error is that nobody is left in the group.
+            let _ = kill_process_group(Pid::from_child(&process.child), signal);
+        }
+    }
+
+    /// The pid of each rank that was started.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = (Rank, u32)> {
+        self.started.iter().map(|process| (process.rank, process.child.id()))
+    }
+
+    /// Takes the ended processes off the process table; the job is over.
+    pub(crate) fn reap(mut self) {
+        for process in &mut self.started {
+            let _ = process.child.try_wait();
+        }
+    }
+}
+
+/// The kernel queues descriptors of an epoll set in the order in which they become ready, so the
+/// order of the reports is the order of the exits even when many end at once.
+fn report_exits(epoll: &OwnedFd, watched: &[(Rank, OwnedFd)], messages: &Sender<Message>) {
+    let mut remaining = watched.len();
+    while remaining > 0 {
+        let mut events = Vec::with_capacity(64);
+        let _ = epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), None);
+        for event in events {
+            let index = usize::try_from(event.data.u64()).ok();
+            let Some((rank, pidfd)) = index.and_then(|index| watched.get(index)) else {
+                continue;
+            };
+            remaining -= 1;
+            if messages.send(Message::Exited(*rank, exit_of(pidfd))).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn exit_of(pidfd: &OwnedFd) -> ProcessExit {
+    let peek = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let status = rustix::io::retry_on_intr(|| waitid(WaitId::PidFd(pidfd.as_fd()), peek));
+    let Ok(Some(status)) = status else {
+        // An end whose status the kernel does not tell cannot be called a success.
+        return ProcessExit::Exited { code: exit::LAUNCHER_ERROR.into() };
+    };
+    match status.terminating_signal() {
+        Some(signal) => ProcessExit::Signalled { signal },
+        None => ProcessExit::Exited { code: status.exit_status().unwrap_or(0) },
+    }
+}
+
+/// Makes sure that the launcher can hold the descriptors of `world_size` processes.
+///
+/// # Errors
+/// [`StartError::TooManyFiles`] when the hard limit is too low.
+pub(crate) fn raise_file_limit(world_size: u32) -> Result<(), StartError> {
+    /// stdout, stderr, and the process itself twice.
+    const PER_RANK: u64 = 4;
+    /// The launcher's own, with room for libraries.
+    const OWN: u64 = 64;
+
+    let needed = u64::from(world_size) * PER_RANK + OWN;
+    let limits = getrlimit(Resource::Nofile);
+    if limits.current.is_none_or(|limit| limit >= needed) {
+        return Ok(());
+    }
+    let limit = limits.maximum.unwrap_or(u64::MAX);
+    let raised = Rlimit { current: limits.maximum, ..limits };
+    if limit < needed || setrlimit(Resource::Nofile, raised).is_err() {
+        return Err(StartError::TooManyFiles { world_size, needed, limit });
+    }
+    Ok(())
+}
