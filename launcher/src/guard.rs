@@ -34,12 +34,12 @@ const DIRECTORY: &str = "GUARDED_DIRECTORY";
 const QUIET: Duration = Duration::from_millis(300);
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A running guard. Dropping it dismisses it: the job's end has been seen to.
+/// A running guard. Dropping it lets it do its work and waits for that.
 #[derive(Debug)]
 pub(crate) struct Guard {
     pidfd: OwnedFd,
-    /// Its only other holder is the kernel, which closes it when the launcher is gone.
-    _lifeline: io::PipeWriter,
+    /// The write end, which is closed at the latest when the launcher is gone.
+    lifeline: Option<io::PipeWriter>,
     waiter: Option<JoinHandle<()>>,
 }
 
@@ -80,13 +80,18 @@ impl Guard {
             let _ = child.wait();
             let _ = messages.send(Message::GuardLost);
         })?;
-        Ok(Self { pidfd, _lifeline: lifeline, waiter: Some(waiter) })
+        Ok(Self { pidfd, lifeline: Some(lifeline), waiter: Some(waiter) })
+    }
+
+    /// Ends the guard without its work, which the launcher has done itself.
+    pub(crate) fn dismiss(self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        self.lifeline.take();
         if let Some(waiter) = self.waiter.take() {
             let _ = waiter.join();
         }

@@ -73,15 +73,9 @@ fn is_out_of_files(error: &io::Error) -> bool {
 /// The processes that were started, ended ones included.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    started: Vec<Process>,
-}
-
-#[derive(Debug)]
-struct Process {
-    rank: Rank,
-    child: Child,
-    /// Becomes readable when the process ends.
-    pidfd: OwnedFd,
+    started: Vec<(Rank, Child)>,
+    /// What becomes readable when the process of the rank ends, until `watch` takes it.
+    unwatched: Vec<(Rank, OwnedFd)>,
 }
 
 impl Processes {
@@ -123,26 +117,25 @@ impl Processes {
                 return Err(StartError::Watch { rank, source });
             }
         };
-        self.started.push(Process { rank, child, pidfd });
+        self.started.push((rank, child));
+        self.unwatched.push((rank, pidfd));
         Ok([
             Stream { rank, kind: Kind::Stdout, pipe: stdout.into() },
             Stream { rank, kind: Kind::Stderr, pipe: stderr.into() },
         ])
     }
 
-    /// Sends [`Message::Exited`] for each process, in the order in which they end.
+    /// Sends [`Message::Exited`] for each process started so far, in the order in which they end.
     ///
     /// # Errors
     /// When the processes cannot be watched.
-    pub(crate) fn watch(&self, messages: Sender<Message>) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, messages: Sender<Message>) -> io::Result<()> {
+        let watched = std::mem::take(&mut self.unwatched);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut watched = Vec::with_capacity(self.started.len());
-        for (process, token) in self.started.iter().zip(0..) {
-            let pidfd = process.pidfd.try_clone()?;
+        for ((_, pidfd), token) in watched.iter().zip(0..) {
             // One-shot: an exit is reported exactly once (I8).
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
-            epoll::add(&epoll, &pidfd, epoll::EventData::new_u64(token), flags)?;
-            watched.push((process.rank, pidfd));
+            epoll::add(&epoll, pidfd, epoll::EventData::new_u64(token), flags)?;
         }
         std::thread::Builder::new()
             .name("exits".into())
@@ -152,21 +145,21 @@ impl Processes {
 
     /// Sends `signal` to the process group of every rank, whether the rank itself has ended or not.
     pub(crate) fn signal(&self, signal: Signal) {
-        for process in &self.started {
+        for (_, child) in &self.started {
             // The only possible error is that nobody is left in the group.
-            let _ = kill_process_group(Pid::from_child(&process.child), signal);
+            let _ = kill_process_group(Pid::from_child(child), signal);
         }
     }
 
     /// The pid of each rank that was started.
     pub(crate) fn pids(&self) -> impl Iterator<Item = (Rank, u32)> {
-        self.started.iter().map(|process| (process.rank, process.child.id()))
+        self.started.iter().map(|(rank, child)| (*rank, child.id()))
     }
 
     /// Takes the ended processes off the process table; the job is over.
     pub(crate) fn reap(mut self) {
-        for process in &mut self.started {
-            let _ = process.child.try_wait();
+        for (_, child) in &mut self.started {
+            let _ = child.try_wait();
         }
     }
 }
@@ -209,8 +202,8 @@ fn exit_of(pidfd: &OwnedFd) -> ProcessExit {
 /// # Errors
 /// [`StartError::TooManyFiles`] when the hard limit is too low.
 pub(crate) fn raise_file_limit(world_size: u32) -> Result<(), StartError> {
-    /// stdout, stderr, and the process itself twice.
-    const PER_RANK: u64 = 4;
+    /// stdout, stderr and the process itself.
+    const PER_RANK: u64 = 3;
     /// The launcher's own, with room for libraries.
     const OWN: u64 = 64;
 

@@ -71,9 +71,9 @@ struct Running {
     processes: Processes,
     coordinator: Coordinator,
     output: Forwarder,
+    directory: JobDirectory,
     guard: Guard,
     guard_losses: u32,
-    directory: JobDirectory,
     next_look: Instant,
     inbox: Receiver<Message>,
     messages: Sender<Message>,
@@ -123,35 +123,29 @@ impl Running {
         let program = Program { path, arguments, wdir, variables: &variables };
         let mut processes = Processes::default();
         let mut streams = Vec::<Stream>::new();
-        for rank in 0..world_size {
-            let place = Environment {
-                rank: Rank(rank),
-                world_size,
-                local_rank: rank,
-                local_size: world_size,
-                coordinator: coordinator.address().to_string(),
-                coordinator_hosted: true,
-                job: directory.job().clone(),
-                attempt: Attempt(0),
-                key: KeySource::File(key.clone()),
-                devices: args.devices_per_process,
-            };
-            let event = match processes.start(Rank(rank), &program, place.variables()) {
+        let place = |rank: Rank| Environment {
+            rank,
+            world_size,
+            local_rank: rank.0,
+            local_size: world_size,
+            coordinator: coordinator.address().to_string(),
+            coordinator_hosted: true,
+            job: directory.job().clone(),
+            attempt: Attempt(0),
+            key: KeySource::File(key.clone()),
+            devices: args.devices_per_process,
+        };
+        let mut failure = None;
+        for rank in (0..world_size).map(Rank) {
+            match processes.start(rank, &program, place(rank).variables()) {
                 Ok(pipes) => {
                     streams.extend(pipes);
-                    Event::Started(Rank(rank))
+                    job.handle(Event::Started(rank), Instant::now());
                 }
                 Err(error) => {
-                    Event::Broken { message: error.to_string(), exit_code: error.exit_code() }
+                    failure = Some(error);
+                    break;
                 }
-            };
-            let broken = matches!(event, Event::Broken { .. });
-            // Only Terminate can come of it.
-            for _ in job.handle(event, Instant::now()) {
-                processes.signal(Signal::TERM);
-            }
-            if broken {
-                break;
             }
         }
         let style = style(args);
@@ -159,18 +153,23 @@ impl Running {
             Forwarder::start(world_size, streams, style, (notes, notes_pipe), messages.clone())
                 .context("cannot read the output of the processes")?;
         processes.watch(messages.clone()).context("cannot watch the processes")?;
-        Ok(Self {
+        let mut running = Self {
             job,
             processes,
             coordinator,
             output,
+            directory,
             guard,
             guard_losses: 0,
-            directory,
             next_look: Instant::now(),
             inbox,
             messages,
-        })
+        };
+        if let Some(error) = failure {
+            running
+                .tell(Event::Broken { message: error.to_string(), exit_code: error.exit_code() });
+        }
+        Ok(running)
     }
 
     fn until_over(&mut self) {
@@ -270,13 +269,20 @@ impl Running {
                 Err(_) => break None,
             }
         };
+        let is_incomplete = shown.as_ref().is_some_and(|shown| shown.is_incomplete);
         if let (Some(cause), Some(shown)) = (self.job.cause(), shown) {
             let text = report(cause, &self.job, &self.processes, &shown);
             shown.conclude(&text);
         }
         self.coordinator.shutdown();
         self.processes.reap();
-        self.job.cause().map_or(0, Cause::exit_code)
+        drop(self.directory);
+        self.guard.dismiss();
+        match self.job.cause() {
+            Some(cause) => cause.exit_code(),
+            None if is_incomplete => exit::LAUNCHER_ERROR,
+            None => 0,
+        }
     }
 }
 

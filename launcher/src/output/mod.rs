@@ -61,6 +61,8 @@ pub(crate) enum Style {
 pub(crate) struct Shown {
     /// The end of each rank's stderr, by rank.
     pub(crate) tails: Vec<Tail>,
+    /// Some of stdout could not be written, though somebody wants it.
+    pub(crate) is_incomplete: bool,
     console: Console,
 }
 
@@ -178,6 +180,7 @@ struct Thread {
     job_over: Option<OwnedFd>,
     hold: Option<Hold>,
     tails: Vec<Tail>,
+    is_incomplete: bool,
     console: Console,
     messages: Sender<Message>,
     buffer: Vec<u8>,
@@ -240,6 +243,7 @@ impl Thread {
             job_over: Some(job_over),
             hold: None,
             tails: (0..world_size).map(|_| Tail::default()).collect(),
+            is_incomplete: false,
             console: Console::new(),
             messages,
             buffer: vec![0; READ_BYTES],
@@ -278,8 +282,8 @@ impl Thread {
         for input in 0..self.inputs.len() {
             self.end(input);
         }
-        let _ =
-            self.messages.send(Message::Shown(Shown { tails: self.tails, console: self.console }));
+        let Self { tails, is_incomplete, console, .. } = self;
+        let _ = self.messages.send(Message::Shown(Shown { tails, is_incomplete, console }));
     }
 
     fn ranks_have_ended(&self) -> bool {
@@ -372,7 +376,9 @@ impl Thread {
                 *input = None;
             }
         }
+        // A closed pipe says that enough was read.
         if kind == Kind::Stdout && error != Errno::PIPE {
+            self.is_incomplete = true;
             let text = format!("lockstep: cannot write to stdout: {error}\n");
             let _ = self.console.show(Kind::Stderr, NOTES, b"", &Piece::line(text.as_bytes()));
         }

@@ -168,7 +168,7 @@ fn the_file_limit_is_raised_or_the_number_needed_is_said() {
         assert_eq!(code(&output), expected, "{limits}: {}", stderr(&output));
         if expected != 0 {
             assert!(
-                stderr(&output).contains("30 processes need 184 open files and the limit is 100")
+                stderr(&output).contains("30 processes need 154 open files and the limit is 100")
             );
         }
     }

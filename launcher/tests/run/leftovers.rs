@@ -61,8 +61,8 @@ fn nothing_outlives_a_killed_launcher() {
 fn nothing_outlives_an_interrupted_job() {
     let scratch = Scratch::new();
     let (launcher, pids) = start_family(&scratch);
-    signal(launcher.id(), Signal::INT);
-    assert_eq!(code(&finish(launcher)), 130);
+    signal(launcher.id(), Signal::TERM);
+    assert_eq!(code(&finish(launcher)), 143);
     assert!(!pids.iter().any(|&pid| is_alive(pid)));
     assert!(directory_is_gone(&scratch));
 }

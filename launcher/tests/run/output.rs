@@ -133,12 +133,14 @@ fn a_closed_stdout_ends_the_writers() {
 }
 
 #[test]
-fn a_full_disk_is_named() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = lockstep(["run", "-n", "1", "yes"]);
-    let output = finish(command.stdout(full).spawn().unwrap());
-    assert_eq!(code(&output), 128 + 13);
-    assert!(stderr(&output).contains("lockstep: cannot write to stdout: No space left"));
+fn a_full_disk_is_named_and_no_success() {
+    for (program, expected) in [("yes", 128 + 13), ("id", 125)] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = lockstep(["run", "-n", "1", program]);
+        let output = finish(command.stdout(full).spawn().unwrap());
+        assert_eq!(code(&output), expected);
+        assert!(stderr(&output).contains("lockstep: cannot write to stdout: No space left"));
+    }
 }
 
 #[test]
