@@ -53,7 +53,7 @@ pub enum SecretError {
         place: String,
     },
     /// The system has no randomness.
-    #[error("cannot generate a job's key: {0}")]
+    #[error("the system gives no random bytes: {0}")]
     NoRandomness(io::Error),
 }
 
@@ -63,14 +63,7 @@ impl JobSecret {
     /// # Errors
     /// When the system gives no random bytes.
     pub fn generate() -> Result<Self, SecretError> {
-        let mut bytes = [0; SECRET_BYTES];
-        let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| SecretError::NoRandomness(errno.into()))?;
-        if filled == SECRET_BYTES {
-            Ok(Self(bytes))
-        } else {
-            Err(SecretError::NoRandomness(io::ErrorKind::UnexpectedEof.into()))
-        }
+        random_bytes().map(Self)
     }
 
     /// Stores the secret in a file that does not exist yet, with mode 0600.
@@ -166,6 +159,18 @@ impl JobSecret {
             .ok_or_else(|| SecretError::Malformed { place: place.clone() })?;
         }
         Ok(Self(bytes))
+    }
+}
+
+/// Bytes from the system's generator.
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], SecretError> {
+    let mut bytes = [0; N];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| SecretError::NoRandomness(errno.into()))?;
+    if filled == N {
+        Ok(bytes)
+    } else {
+        Err(SecretError::NoRandomness(io::ErrorKind::UnexpectedEof.into()))
     }
 }
 

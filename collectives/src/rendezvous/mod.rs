@@ -11,13 +11,17 @@
 mod coordinator;
 mod core;
 mod failure;
+mod join;
 mod message;
 mod refusal;
+mod session;
 
 pub use coordinator::{
     Coordinator, CoordinatorOptions, DEFAULT_HEARTBEAT_TIMEOUT, RendezvousError,
 };
 pub use core::CoordinatorStatus;
 pub use failure::{FailureCause, ProcessExit, RankFailure, signal_name};
+pub use join::{JoinError, JoinOptions};
 pub use message::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use refusal::{CallRefusal, JoinRefusal, MissingRanks};
+pub use session::{Failures, Session, SessionError};

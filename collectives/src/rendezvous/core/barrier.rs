@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn completes_when_all_have_arrived_and_can_be_used_again() {
         let mut barriers = Barriers::new(3);
-        for round in 0..3 {
-            let call = |n| CallId(10 * round + n);
+        for round in 0..3_u64 {
+            let call = |n: u64| CallId(10 * round + n);
             assert_eq!(barriers.arrive("b", Rank(2), call(0)), WAITING);
             assert_eq!(barriers.arrive("other", Rank(1), call(9)), WAITING);
             assert_eq!(barriers.arrive("b", Rank(0), call(1)), WAITING);
