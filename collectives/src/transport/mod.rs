@@ -11,7 +11,9 @@ mod drive;
 mod local;
 mod news;
 mod post;
+pub mod quic;
 pub mod sim;
+mod wire;
 
 use std::time::Duration;
 

@@ -72,9 +72,7 @@ impl<M> Post<M> {
         if let Some(error) = state.news.interruption(operation, rank_of) {
             return Poll::Ready(error);
         }
-        if !state.readers.iter().any(|waker| waker.will_wake(context.waker())) {
-            state.readers.push(context.waker().clone());
-        }
+        state.watch(context);
         Poll::Pending
     }
 
@@ -86,9 +84,14 @@ impl<M> Post<M> {
         result
     }
 
-    /// Looks something up in the news.
-    pub(super) fn consult<R>(&self, question: impl FnOnce(&News) -> R) -> R {
-        question(&self.state().news)
+    /// Ready when `rank` has failed; until then `context` is woken by any news.
+    pub(super) fn poll_failed(&self, rank: Rank, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.news.has_failed(rank) {
+            return Poll::Ready(());
+        }
+        state.watch(context);
+        Poll::Pending
     }
 
     /// Drops what arrived for the operation, or for an earlier one of its group, and what may come.
@@ -106,5 +109,13 @@ impl<M> Post<M> {
 
     fn state(&self) -> MutexGuard<'_, State<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<M> State<M> {
+    fn watch(&mut self, context: &Context<'_>) {
+        if !self.readers.iter().any(|waker| waker.will_wake(context.waker())) {
+            self.readers.push(context.waker().clone());
+        }
     }
 }

@@ -95,12 +95,13 @@ impl Simulation {
     }
 
     /// Runs `body` for every member, each on a thread of its own, until all have returned; their
-    /// collectives may take `timeout`. To be called once.
+    /// collectives may take `timeout`. One run at a time.
     pub fn run<R: Send>(
         &self,
         timeout: Duration,
         body: impl Fn(Communicator) -> R + Sync,
     ) -> Vec<thread::Result<R>> {
+        self.state().members.fill(Presence::Running);
         thread::scope(|scope| {
             let members = (0..self.shared.ranks.len()).zip(0..);
             let threads: Vec<_> = members

@@ -1,33 +1,40 @@
 //! Jobs to run a test on: every member a thread, over each transport.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_collectives::transport::quic::{QuicTransport, transport_config};
 use lockstep_collectives::transport::sim::Simulation;
 use lockstep_collectives::transport::{LocalTransport, Transport};
-use lockstep_collectives::{Communicator, Member};
+use lockstep_collectives::{
+    Attempt, Communicator, HostId, Identity, JobId, JobSecret, Member, PeerEndpoint, PeerName,
+    Protocol, Rank, RankInfo, Topology,
+};
 
 /// A job of some members.
-pub trait Job {
+pub(crate) trait Job {
     /// Runs `body` for every member at once; a panic in one is a panic of the test.
     fn run(&self, timeout: Duration, body: &(dyn Fn(Communicator) + Sync));
 }
 
 /// A simulated job whose rank `r` has `devices[r]` members.
-pub fn sim(devices: &[u32]) -> Simulation {
-    Simulation::new(devices, Duration::from_micros(50))
+pub(crate) fn sim(devices: &[u32]) -> Sim {
+    Sim(Simulation::new(devices, Duration::from_micros(50)))
 }
 
-impl Job for Simulation {
+pub(crate) struct Sim(pub(crate) Simulation);
+
+impl Job for Sim {
     fn run(&self, timeout: Duration, body: &(dyn Fn(Communicator) + Sync)) {
-        for outcome in Simulation::run(self, timeout, body) {
+        for outcome in self.0.run(timeout, body) {
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
     }
 }
 
 /// A job of one process with `members` members.
-pub fn local(members: u32) -> impl Job {
+pub(crate) fn local(members: u32) -> impl Job {
     Local { members, transport: Arc::new(LocalTransport::new(members)) }
 }
 
@@ -41,6 +48,54 @@ impl Job for Local {
         std::thread::scope(|scope| {
             for member in (0..self.members).map(Member) {
                 let transport = Arc::clone(&self.transport);
+                scope.spawn(move || body(Communicator::new(member, transport, timeout)));
+            }
+        });
+    }
+}
+
+/// A job over loopback whose rank `r` has `devices[r]` members and a socket of its own.
+pub(crate) fn quic(devices: &[u32]) -> Quic {
+    let secret = JobSecret::generate().unwrap();
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut endpoints = Vec::new();
+    let mut ranks = Vec::new();
+    for (&devices, rank) in devices.iter().zip((0..).map(Rank)) {
+        let identity = Identity::new(&secret, PeerName::Rank(rank)).unwrap();
+        let endpoint = PeerEndpoint::bind(identity, loopback).unwrap();
+        let incoming = endpoint.listen(Protocol::Transport, transport_config()).unwrap();
+        ranks.push(RankInfo {
+            rank,
+            host: HostId::of_this_host(),
+            process_id: std::process::id(),
+            devices,
+            address: endpoint.local_address(),
+            fingerprint: endpoint.identity().fingerprint(),
+        });
+        endpoints.push((endpoint, incoming));
+    }
+    let job = JobId::new("test").unwrap();
+    let topology = Arc::new(Topology::new(job, Attempt(0), ranks).unwrap());
+    let transports =
+        endpoints.into_iter().zip((0..).map(Rank)).map(|((endpoint, incoming), rank)| {
+            let topology = Arc::clone(&topology);
+            Arc::new(QuicTransport::new(Arc::new(endpoint), incoming, rank, topology))
+        });
+    Quic { transports: transports.collect(), topology }
+}
+
+pub(crate) struct Quic {
+    /// By rank.
+    pub(crate) transports: Vec<Arc<QuicTransport>>,
+    pub(crate) topology: Arc<Topology>,
+}
+
+impl Job for Quic {
+    fn run(&self, timeout: Duration, body: &(dyn Fn(Communicator) + Sync)) {
+        std::thread::scope(|scope| {
+            for member in (0..self.topology.member_count()).map(Member) {
+                let rank = self.topology.rank_of(member).unwrap();
+                let transport = Arc::clone(&self.transports[rank.0 as usize]);
                 scope.spawn(move || body(Communicator::new(member, transport, timeout)));
             }
         });

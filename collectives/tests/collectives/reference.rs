@@ -3,54 +3,55 @@
 use half::{bf16, f16};
 use lockstep_collectives::{ElementType, Reduction};
 
-/// Element `index` of the operand of member `member`: different for every pair of them, and for
+/// The operand of a member: `count` elements, different for every member and place, and for
 /// floats such that sums depend on their order.
-pub fn operand(element: ElementType, member: u32, count: usize) -> Vec<u8> {
+pub(crate) fn operand(element: ElementType, member: u32, count: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count * element.size_bytes());
-    for index in 0..count {
+    let mut bits = u64::from(member).wrapping_mul(0x5851_f42d_4c95_7f2d);
+    for _ in 0..count {
         // A Weyl sequence: neighbours differ in all bits.
-        let bits = (u64::from(member) << 32 | index as u64)
-            .wrapping_add(1)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let real = ((bits >> 40) as f64 / f64::from(1 << 24) - 0.4) * 8.0;
+        bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let [.., a, b, c] = bits.to_le_bytes();
+        let real = f32::from(u16::from_le_bytes([b, c])) / 8192.0 - 3.3 + f32::from(a) / 1e6;
         match element {
-            ElementType::Bool => bytes.push(u8::from(bits >> 63 == 1)),
-            ElementType::F16 => bytes.extend(f16::from_f64(real).to_ne_bytes()),
-            ElementType::BF16 => bytes.extend(bf16::from_f64(real).to_ne_bytes()),
-            ElementType::F32 => bytes.extend((real as f32).to_ne_bytes()),
-            ElementType::F64 => bytes.extend(real.to_ne_bytes()),
-            _ => bytes.extend((0..element.size_bytes()).map(|byte| (bits >> (8 * (byte % 8))) as u8)),
+            ElementType::Bool => bytes.push(c & 1),
+            ElementType::F16 => bytes.extend(f16::from_f32(real).to_ne_bytes()),
+            ElementType::BF16 => bytes.extend(bf16::from_f32(real).to_ne_bytes()),
+            ElementType::F32 => bytes.extend(real.to_ne_bytes()),
+            ElementType::F64 => bytes.extend((f64::from(real) / 3.0).to_ne_bytes()),
+            _ => {
+                let pattern = bits.to_be_bytes();
+                bytes.extend(pattern.iter().cycle().take(element.size_bytes()));
+            }
         }
     }
     bytes
 }
 
 /// The fold of `operands` in their order.
-pub fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u8>]) -> Vec<u8> {
-    let size = element.size_bytes();
-    let count = operands[0].len() / size;
-    let column = |index: usize| operands.iter().map(move |operand| &operand[index * size..][..size]);
-    (0..count).flat_map(|index| fold_scalar(element, reduction, column(index))).collect()
-}
-
-fn fold_scalar<'a>(
-    element: ElementType,
-    reduction: Reduction,
-    values: impl Iterator<Item = &'a [u8]>,
-) -> Vec<u8> {
+pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u8>]) -> Vec<u8> {
     macro_rules! fold {
-        ($type:ty, $step:expr) => {
-            values
-                .map(|bytes| <$type>::from_ne_bytes(bytes.try_into().unwrap()))
-                .reduce($step)
-                .unwrap()
-                .to_ne_bytes()
-                .to_vec()
-        };
+        ($type:ty, $widen:expr, $round:expr, $step:expr) => {{
+            let size = size_of::<$type>();
+            let mut result = Vec::with_capacity(operands[0].len());
+            for index in 0..operands[0].len() / size {
+                let mut sum = None;
+                for operand in operands {
+                    let bytes = operand[index * size..][..size].try_into().unwrap();
+                    let value = $widen(<$type>::from_ne_bytes(bytes));
+                    sum = Some(match sum {
+                        None => value,
+                        Some(sum) => $step(sum, value),
+                    });
+                }
+                result.extend($round(sum.unwrap()).to_ne_bytes());
+            }
+            result
+        }};
     }
     macro_rules! integer {
         ($type:ty) => {
-            fold!($type, |a, b| match reduction {
+            fold!($type, |x: $type| x, |x: $type| x, |a: $type, b: $type| match reduction {
                 Reduction::Sum => a.wrapping_add(b),
                 Reduction::Product => a.wrapping_mul(b),
                 Reduction::Min => a.min(b),
@@ -62,37 +63,29 @@ fn fold_scalar<'a>(
         };
     }
     macro_rules! float {
-        ($type:ty) => {
-            fold!($type, |a, b| match reduction {
+        ($type:ty, $sum:ty, $widen:expr, $round:expr) => {
+            fold!($type, $widen, $round, |a: $sum, b: $sum| match reduction {
                 Reduction::Sum => a + b,
                 Reduction::Product => a * b,
-                Reduction::Min if a.is_nan() || b.is_nan() => <$type>::NAN,
-                Reduction::Max if a.is_nan() || b.is_nan() => <$type>::NAN,
+                Reduction::Min | Reduction::Max if a.is_nan() || b.is_nan() => <$sum>::NAN,
                 Reduction::Min => a.min(b),
                 Reduction::Max => a.max(b),
                 other => panic!("{other} of floats"),
             })
         };
     }
-    macro_rules! half {
-        ($type:ty) => {{
-            let widened: Vec<Vec<u8>> = values
-                .map(|bytes| <$type>::from_ne_bytes(bytes.try_into().unwrap()).to_f32())
-                .map(|value| value.to_ne_bytes().to_vec())
-                .collect();
-            let sum = fold_scalar(ElementType::F32, reduction, widened.iter().map(Vec::as_slice));
-            let sum = f32::from_ne_bytes(sum.try_into().unwrap());
-            <$type>::from_f32(sum).to_ne_bytes().to_vec()
-        }};
-    }
     match element {
         ElementType::Bool => {
-            let bits: Vec<bool> = values.map(|bytes| bytes[0] != 0).collect();
-            vec![u8::from(match reduction {
-                Reduction::Sum | Reduction::Max | Reduction::Or => bits.contains(&true),
-                Reduction::Product | Reduction::Min | Reduction::And => !bits.contains(&false),
-                Reduction::Xor => bits.iter().filter(|bit| **bit).count() % 2 == 1,
-            })]
+            let column = |index: usize| operands.iter().map(move |operand| operand[index] != 0);
+            let places = 0..operands[0].len();
+            let fold = places.map(|index| match reduction {
+                Reduction::Sum | Reduction::Max | Reduction::Or => column(index).any(|bit| bit),
+                Reduction::Product | Reduction::Min | Reduction::And => {
+                    column(index).all(|bit| bit)
+                }
+                Reduction::Xor => column(index).filter(|bit| *bit).count() % 2 == 1,
+            });
+            fold.map(u8::from).collect()
         }
         ElementType::I8 => integer!(i8),
         ElementType::I16 => integer!(i16),
@@ -102,10 +95,10 @@ fn fold_scalar<'a>(
         ElementType::U16 => integer!(u16),
         ElementType::U32 => integer!(u32),
         ElementType::U64 => integer!(u64),
-        ElementType::F16 => half!(f16),
-        ElementType::BF16 => half!(bf16),
-        ElementType::F32 => float!(f32),
-        ElementType::F64 => float!(f64),
+        ElementType::F16 => float!(f16, f32, f16::to_f32, f16::from_f32),
+        ElementType::BF16 => float!(bf16, f32, bf16::to_f32, bf16::from_f32),
+        ElementType::F32 => float!(f32, f32, |x| x, |x: f32| x),
+        ElementType::F64 => float!(f64, f64, |x| x, |x: f64| x),
         ElementType::Opaque { .. } => panic!("opaque elements are not reduced"),
     }
 }
