@@ -2,7 +2,7 @@
 //!
 //! Owns the names, the reading and the writing of the variables, so that the launcher and the
 //! processes cannot disagree about them. Opens no file and no socket. Reads the process's
-//! environment only in [`Environment::from_process`] and [`Limits::from_process`].
+//! environment only in the functions whose names end in `_process`.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -138,6 +138,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| invalid())
 }
 
+/// How many devices a process without a launcher shows: what `LOCKSTEP_DEVICES` says, or 1.
+///
+/// # Errors
+/// When the variable is not a number.
+pub fn devices_of_process() -> Result<u32, EnvironmentError> {
+    Variables(|name: &str| std::env::var_os(name)).devices()
+}
+
 impl Environment {
     /// What this process's environment says; `None` when no launcher set a rank: a world of one.
     ///
@@ -199,7 +207,7 @@ impl Environment {
             job: job.map_err(|expected| variables.invalid(JOB, expected))?,
             attempt: Attempt(variables.parsed(ATTEMPT, "a number from 0")?.unwrap_or(0)),
             key: variables.key()?,
-            devices: variables.parsed(DEVICES, "a number from 0")?.unwrap_or(1),
+            devices: variables.devices()?,
         }))
     }
 
@@ -290,6 +298,10 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<L> {
             Some(count) => Ok(count),
             None => Err(EnvironmentError::Missing { variable }),
         }
+    }
+
+    fn devices(&self) -> Result<u32, EnvironmentError> {
+        Ok(self.parsed(DEVICES, "a number from 0")?.unwrap_or(1))
     }
 
     fn duration(&self, variable: &'static str) -> Result<Option<Duration>, EnvironmentError> {

@@ -19,6 +19,7 @@ mod rendezvous;
 mod secret;
 mod topology;
 pub mod transport;
+mod world;
 
 pub use communicator::{
     Call, CollectiveCause, CollectiveError, Communicator, Group, GroupError, MAX_SIDES,
@@ -42,3 +43,4 @@ pub use rendezvous::{
 pub use secret::{JobSecret, SecretError};
 pub use topology::{Fingerprint, HostId, RankInfo, Topology, TopologyError};
 pub use transport::CancelToken;
+pub use world::{World, WorldError};

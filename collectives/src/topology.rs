@@ -86,6 +86,22 @@ impl Topology {
         Ok(Self { job, attempt, ranks, first_members })
     }
 
+    /// The topology of a process that is alone and has no address.
+    pub(crate) fn solo(devices: u32) -> Self {
+        #[expect(clippy::expect_used, reason = "the text is a valid id, as a test shows")]
+        let job = JobId::new("solo").expect("a valid job id");
+        let info = RankInfo {
+            rank: Rank(0),
+            host: HostId::of_this_host(),
+            process_id: std::process::id(),
+            devices,
+            address: SocketAddr::from(([0, 0, 0, 0], 0)),
+            fingerprint: Fingerprint([0; 32]),
+        };
+        let first_members = vec![0, devices];
+        Self { job, attempt: Attempt(0), ranks: vec![info], first_members }
+    }
+
     /// The job.
     pub fn job(&self) -> &JobId {
         &self.job
@@ -211,6 +227,14 @@ mod tests {
         assert!(matches!(gap, TopologyError::NotDense { index: 1, found: Rank(2) }), "{gap}");
         assert!(matches!(topology(&[u32::MAX, 1]), Err(TopologyError::TooManyDevices)));
         assert_eq!(topology(&[u32::MAX, 0]).unwrap().member_count(), u32::MAX);
+    }
+
+    #[test]
+    fn a_world_of_one_is_a_topology_like_any_other() {
+        let solo = Topology::solo(3);
+        let (job, ranks) = (solo.job().clone(), solo.ranks().to_vec());
+        assert_eq!(Topology::new(job, Attempt(0), ranks).unwrap(), solo);
+        assert_eq!(solo.members_of(Rank(0)), 0..3);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Sessions as threads of one process against a real coordinator on loopback.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -1,0 +1,339 @@
+//! What a program opens: its place in a job, or a world of its own.
+//!
+//! Puts the parts together: the launcher's environment, the session with the coordinator (and the
+//! coordinator itself, on rank 0 of a job that no launcher hosts), the transport, and the path on
+//! which news of failures reaches blocked collectives. Holds no logic of theirs.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::rendezvous::CoordinatorOptions;
+use crate::transport::quic::{QuicTransport, transport_config};
+use crate::transport::{LocalTransport, Transport};
+use crate::{
+    Communicator, Coordinator, DEFAULT_HEARTBEAT_TIMEOUT, EndpointError, Environment,
+    EnvironmentError, JobSecret, JoinError, JoinOptions, Limits, Member, Rank, RendezvousError,
+    SecretError, Session, Topology, environment,
+};
+
+/// How long a process that leaves waits for its peers to have what it sent.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the rank that hosts the rendezvous stays for those that are still at work.
+const HOST_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How long it stays when it ends by a panic: until the others have heard.
+const PANICKED_HOST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often it says that it waits.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// One process's place among the processes and devices of its job.
+///
+/// Dropping it leaves the job: first what was sent to the peers is delivered, and rank 0 of a job
+/// without launcher stays until the others have left. Dropped by a panic, it does not leave, so
+/// the others learn that this process is lost.
+pub struct World {
+    rank: Rank,
+    topology: Arc<Topology>,
+    transport: Arc<dyn Transport>,
+    /// Of the local members, in order.
+    communicators: Vec<Communicator>,
+    collective_timeout: Duration,
+    /// None for a world of one that has no job.
+    membership: Option<Membership>,
+}
+
+struct Membership {
+    session: Session,
+    /// On the rank that hosts it.
+    coordinator: Option<Coordinator>,
+}
+
+/// Why a process has no place in a job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// The launcher's variables are wrong.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// Rank 0 cannot host the rendezvous.
+    #[error("{0}: without a launcher, rank 0 hosts it at {variable}", variable = environment::COORDINATOR)]
+    Host(#[from] RendezvousError),
+    /// The coordinator's name has no address on which rank 0 could host the rendezvous.
+    #[error("rank 0 cannot host the rendezvous at {coordinator}, which does not resolve: {source}")]
+    HostName {
+        /// The name.
+        coordinator: String,
+        /// What the name service said.
+        source: io::Error,
+    },
+    /// The job could not be joined.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// The job's secret could not be read.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+impl World {
+    /// The world that the launcher's environment describes; without a launcher, a world of one.
+    ///
+    /// # Errors
+    /// When the environment is wrong or incomplete, or the job cannot be joined.
+    pub fn from_environment() -> Result<Self, WorldError> {
+        let limits = Limits::from_process()?;
+        match Environment::from_process()? {
+            Some(environment) => Self::join(&environment, limits),
+            None => {
+                let devices = environment::devices_of_process()?;
+                tracing::info!(
+                    "a world of one with {devices} devices: {} is not set",
+                    environment::RANK
+                );
+                Ok(Self::alone(devices, limits))
+            }
+        }
+    }
+
+    /// Joins the job that `environment` describes, whatever the process's own environment says.
+    ///
+    /// # Errors
+    /// When the job cannot be joined, or not within `limits.init`.
+    pub fn join(environment: &Environment, limits: Limits) -> Result<Self, WorldError> {
+        let Environment { rank, world_size, coordinator, job, attempt, devices, .. } = environment;
+        let host = if environment.coordinator_hosted { "its launcher" } else { "rank 0" };
+        tracing::info!(
+            "{rank} of {world_size} with {devices} devices in {attempt} of job {job}, coordinated at \
+             {coordinator} by {host}, key from {}; collectives wait {:?}",
+            environment.key,
+            limits.collective,
+        );
+        let secret = JobSecret::from_source(&environment.key)?;
+        let hosts = !environment.coordinator_hosted && *rank == Rank(0);
+        let coordinator = if hosts { Some(host_rendezvous(environment, &secret)?) } else { None };
+        let options = JoinOptions {
+            coordinator: environment.coordinator.clone(),
+            job: job.clone(),
+            attempt: *attempt,
+            rank: *rank,
+            world_size: *world_size,
+            devices: *devices,
+            secret,
+            key: environment.key.to_string(),
+            timeout: limits.init,
+        };
+        let (session, incoming) = Session::join(&options, transport_config())?;
+        let topology = Arc::clone(session.topology());
+        let endpoint = Arc::clone(session.endpoint());
+        let transport: Arc<dyn Transport> =
+            Arc::new(QuicTransport::new(endpoint, incoming, *rank, Arc::clone(&topology)));
+        let interrupted = Arc::downgrade(&transport);
+        session.failures().on_failure(move |failure| {
+            if let Some(transport) = interrupted.upgrade() {
+                transport.fail_rank(failure.clone());
+            }
+        });
+        let membership = Some(Membership { session, coordinator });
+        Ok(Self::new(*rank, topology, transport, limits, membership))
+    }
+
+    /// A world of one process with `devices` devices. It uses no network.
+    pub fn solo(devices: u32) -> Self {
+        Self::alone(devices, Limits::default())
+    }
+
+    /// This process.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// All processes. That of a world of one has no address that anyone could reach.
+    pub fn topology(&self) -> &Arc<Topology> {
+        &self.topology
+    }
+
+    /// The session with the coordinator; `None` in a world of one without a job.
+    pub fn session(&self) -> Option<&Session> {
+        self.membership.as_ref().map(|membership| &membership.session)
+    }
+
+    /// The collectives of `member`, one of this process. All calls for one member share its
+    /// sequence numbers.
+    ///
+    /// # Panics
+    /// When `member` is another process's or none, as indexing does.
+    pub fn communicator(&self, member: Member) -> Communicator {
+        let found = self.communicators.iter().find(|communicator| communicator.member() == member);
+        #[expect(
+            clippy::panic,
+            reason = "documented; the program's text chooses members, not input"
+        )]
+        found.cloned().unwrap_or_else(|| panic!("{member} is none of {}'s", self.rank))
+    }
+
+    /// The members of this process.
+    pub fn local_members(&self) -> impl ExactSizeIterator<Item = Member> {
+        self.topology.members_of(self.rank).map(Member)
+    }
+
+    /// How long a collective waits for its members unless its call says otherwise.
+    pub fn collective_timeout(&self) -> Duration {
+        self.collective_timeout
+    }
+
+    fn new(
+        rank: Rank,
+        topology: Arc<Topology>,
+        transport: Arc<dyn Transport>,
+        limits: Limits,
+        membership: Option<Membership>,
+    ) -> Self {
+        let collective_timeout = limits.collective;
+        let communicator =
+            |member| Communicator::new(Member(member), Arc::clone(&transport), collective_timeout);
+        let communicators = topology.members_of(rank).map(communicator).collect();
+        Self { rank, topology, transport, communicators, collective_timeout, membership }
+    }
+
+    fn alone(devices: u32, limits: Limits) -> Self {
+        let topology = Arc::new(Topology::solo(devices));
+        let transport = Arc::new(LocalTransport::new(devices));
+        Self::new(Rank(0), topology, transport, limits, None)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let Some(Membership { session, coordinator }) = self.membership.take() else { return };
+        let panicking = std::thread::panicking();
+        if panicking {
+            drop(session);
+        } else {
+            self.transport.flush(FLUSH_TIMEOUT);
+            if let Err(error) = session.leave() {
+                tracing::debug!("{} left unnoticed: {error}", self.rank);
+            }
+        }
+        if let Some(coordinator) = coordinator {
+            wait_for_others(
+                &coordinator,
+                if panicking { PANICKED_HOST_TIMEOUT } else { HOST_TIMEOUT },
+            );
+        }
+    }
+}
+
+/// Hosts the rendezvous where the job's processes will look for it.
+fn host_rendezvous(
+    environment: &Environment,
+    secret: &JobSecret,
+) -> Result<Coordinator, WorldError> {
+    let name_error =
+        |source| WorldError::HostName { coordinator: environment.coordinator.clone(), source };
+    let mut addresses = environment.coordinator.to_socket_addrs().map_err(name_error)?;
+    let named = addresses.next().ok_or_else(|| name_error(io::ErrorKind::NotFound.into()))?;
+    let start = |bind| {
+        Coordinator::start(CoordinatorOptions {
+            bind,
+            job: environment.job.clone(),
+            attempt: environment.attempt,
+            world_size: environment.world_size,
+            secret: secret.clone(),
+            heartbeat_timeout: DEFAULT_HEARTBEAT_TIMEOUT,
+        })
+    };
+    match start(named) {
+        // The name is this host's address as others see it, behind a translation: then any will do.
+        Err(RendezvousError::Endpoint(EndpointError::Bind { source, .. }))
+            if source.kind() == io::ErrorKind::AddrNotAvailable =>
+        {
+            let any = match named {
+                SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            Ok(start(SocketAddr::new(any, named.port()))?)
+        }
+        started => Ok(started?),
+    }
+}
+
+fn wait_for_others(coordinator: &Coordinator, timeout: Duration) {
+    let mut left = timeout;
+    while !coordinator.wait_until_empty(left.min(REPORT_INTERVAL)) {
+        left = left.saturating_sub(REPORT_INTERVAL);
+        let joined = coordinator.status().joined;
+        if left.is_zero() {
+            tracing::warn!("no longer hosts the rendezvous, though {joined:?} have not left");
+            return;
+        }
+        tracing::info!("stays to host the rendezvous until {joined:?} have left");
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("rank", &self.rank)
+            .field("topology", &self.topology)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, ElementType, Reduction};
+
+    #[test]
+    fn a_world_of_one_has_its_devices_and_no_session() {
+        let world = World::solo(3);
+        assert_eq!((world.rank(), world.topology().member_count()), (Rank(0), 3));
+        assert_eq!(world.local_members().collect::<Vec<_>>(), [Member(0), Member(1), Member(2)]);
+        assert!(world.session().is_none());
+        assert_eq!(world.collective_timeout(), Duration::from_secs(300));
+    }
+
+    #[test]
+    #[should_panic(expected = "device 3 is none of rank 0's")]
+    fn a_member_of_nobody_has_no_communicator() {
+        World::solo(3).communicator(Member(3));
+    }
+
+    #[test]
+    fn the_members_of_a_world_of_one_reduce_together() {
+        let world = World::solo(2);
+        let sums: Vec<i32> = std::thread::scope(|scope| {
+            let members: Vec<_> = world
+                .local_members()
+                .map(|member| {
+                    // Two handles on one member share its sequence numbers.
+                    let handles = [world.communicator(member), world.communicator(member)];
+                    scope.spawn(move || {
+                        let mut value = 10 + i32::try_from(member.0).unwrap();
+                        for communicator in handles {
+                            let group = communicator.group(&[Member(0), Member(1)]).unwrap();
+                            let mut sum = [0; 4];
+                            communicator
+                                .all_reduce(
+                                    &Call::on(&group),
+                                    ElementType::I32,
+                                    Reduction::Sum,
+                                    &value.to_le_bytes(),
+                                    &mut sum,
+                                )
+                                .unwrap();
+                            value = i32::from_le_bytes(sum);
+                        }
+                        value
+                    })
+                })
+                .collect();
+            members.into_iter().map(|member| member.join().unwrap()).collect()
+        });
+        assert_eq!(sums, [42, 42]);
+    }
+}
