@@ -24,10 +24,13 @@ impl Literal {
     }
 
     /// A literal of all its elements, or `None` when `bytes` has another length than `ty` asks for.
+    ///
+    /// A single element is stored as a splat, so that equal constants are equal literals.
     pub fn dense(ty: TensorType, bytes: impl Into<Arc<[u8]>>) -> Option<Self> {
         let bytes = bytes.into();
         let expected = ty.shape.num_elements() * ty.dtype.size_bytes();
-        (bytes.len() == expected).then_some(Self { ty, bytes, splat: false })
+        let splat = ty.shape.num_elements() == 1;
+        (bytes.len() == expected).then_some(Self { ty, bytes, splat })
     }
 
     /// The type of the tensor.

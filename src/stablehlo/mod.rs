@@ -9,7 +9,9 @@ mod build;
 pub mod entity;
 mod literal;
 mod module;
+mod number;
 pub mod op;
+mod print;
 mod text;
 
 pub use literal::Literal;
@@ -18,6 +20,7 @@ pub use module::{
     ResultInfo, TensorType, Type, Value, ValueData, ValueDef,
 };
 pub use op::OpKind;
+pub use print::Fingerprint;
 pub use text::{ParseError, ParseErrorKind, parse};
 
 #[cfg(test)]

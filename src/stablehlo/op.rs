@@ -3,6 +3,8 @@
 //! An attribute that has a default in the specification is stored resolved: a reader fills it in.
 //! Operand, result and region order is that of the StableHLO specification, spec.md.
 
+use std::fmt;
+
 use super::attribute::Attribute;
 use super::{Literal, TensorType};
 
@@ -428,7 +430,6 @@ pub struct ManualComputation {
     pub manual_axes: Vec<String>,
 }
 
-/// The types of a `constant`, for the places that need them before the value exists.
 impl OpKind {
     /// The type a constant yields; `None` for other operations.
     pub fn constant_type(&self) -> Option<&TensorType> {
@@ -436,5 +437,70 @@ impl OpKind {
             Self::Constant(literal) => Some(literal.ty()),
             _ => None,
         }
+    }
+
+    /// The dialect: `stablehlo`, `func` or `sdy`.
+    pub fn dialect(&self) -> &'static str {
+        match self {
+            Self::Call { .. } => "func",
+            Self::ManualComputation(_) | Self::ShardingConstraint(_) => "sdy",
+            _ => "stablehlo",
+        }
+    }
+
+    /// The name within the dialect, such as `dot_general`.
+    pub fn mnemonic(&self) -> &'static str {
+        match self {
+            Self::Constant(_) => "constant",
+            Self::Iota { .. } => "iota",
+            Self::Unary(unary) => unary.name(),
+            Self::Binary(binary) => binary.name(),
+            Self::Compare { .. } => "compare",
+            Self::Select => "select",
+            Self::Clamp => "clamp",
+            Self::Convert => "convert",
+            Self::BitcastConvert => "bitcast_convert",
+            Self::ReducePrecision { .. } => "reduce_precision",
+            Self::BroadcastInDim { .. } => "broadcast_in_dim",
+            Self::Reshape => "reshape",
+            Self::Transpose { .. } => "transpose",
+            Self::Slice { .. } => "slice",
+            Self::Concatenate { .. } => "concatenate",
+            Self::Pad { .. } => "pad",
+            Self::Reverse { .. } => "reverse",
+            Self::DynamicSlice { .. } => "dynamic_slice",
+            Self::DynamicUpdateSlice => "dynamic_update_slice",
+            Self::Gather(_) => "gather",
+            Self::Scatter(_) => "scatter",
+            Self::DotGeneral(_) => "dot_general",
+            Self::Convolution(_) => "convolution",
+            Self::Reduce { .. } => "reduce",
+            Self::ReduceWindow(_) => "reduce_window",
+            Self::Sort { .. } => "sort",
+            Self::While => "while",
+            Self::If => "if",
+            Self::Case => "case",
+            Self::Call { .. } => "call",
+            Self::Return => "return",
+            Self::OptimizationBarrier => "optimization_barrier",
+            Self::PartitionId => "partition_id",
+            Self::ReplicaId => "replica_id",
+            Self::AllReduce(_) => "all_reduce",
+            Self::AllGather { .. } => "all_gather",
+            Self::ReduceScatter { .. } => "reduce_scatter",
+            Self::AllToAll { .. } => "all_to_all",
+            Self::CollectivePermute { .. } => "collective_permute",
+            Self::CollectiveBroadcast(_) => "collective_broadcast",
+            Self::CustomCall { .. } => "custom_call",
+            Self::ManualComputation(_) => "manual_computation",
+            Self::ShardingConstraint(_) => "sharding_constraint",
+        }
+    }
+}
+
+impl fmt::Display for OpKind {
+    /// The name with its dialect, such as `stablehlo.dot_general`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.dialect(), self.mnemonic())
     }
 }

@@ -1,3 +1,5 @@
+//! Every program of the corpus: read, printed, read again.
+
 use std::path::{Path, PathBuf};
 
 use crate::stablehlo::{Module, ParseErrorKind, parse};
@@ -64,5 +66,30 @@ fn programs_are_read_or_say_which_operation_is_missing() {
             line[error.column as usize - 1..].trim_start_matches('"').starts_with(op),
             "{error}"
         );
+    }
+}
+
+/// Equality of modules, locations aside: they print alike.
+fn without_locations(mut module: Module) -> Module {
+    use crate::stablehlo::Location;
+    use crate::stablehlo::entity::Entity as _;
+    for function in &mut module.functions {
+        function.location = Location::default();
+        for index in 0..function.ops.len() {
+            function.ops[crate::stablehlo::Op::new(index)].location = Location::default();
+        }
+    }
+    module
+}
+
+#[test]
+fn what_is_printed_reads_back_equal() {
+    for (name, module) in modules() {
+        let text = module.to_string();
+        let again = parse(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        assert_eq!(again.fingerprint(), module.fingerprint(), "{name}");
+        assert_eq!(again.listing(), module.listing(), "{name}");
+        assert_eq!(again.to_string(), text, "{name}");
+        assert!(without_locations(again) == without_locations(module), "{name}\n{text}");
     }
 }

@@ -171,10 +171,12 @@ impl<'a> Cursor<'a> {
         let value = self.integer()?;
         let dtype = if self.eat(":") { Some(self.dtype()?) } else { None };
         match dtype {
-            Some(dtype) if dtype.is_float() => match super::number::float_from_bits(value, dtype) {
-                Some(value) => Ok(Attribute::Float(value, Some(dtype))),
-                None => self.error_at(start, format!("{value} is not the bits of a {dtype}")),
-            },
+            Some(dtype) if dtype.is_float() => {
+                match crate::stablehlo::number::float_from_bits(value, dtype) {
+                    Some(value) => Ok(Attribute::Float(value, Some(dtype))),
+                    None => self.error_at(start, format!("{value} is not the bits of a {dtype}")),
+                }
+            }
             _ => Ok(Attribute::Integer(value, dtype)),
         }
     }

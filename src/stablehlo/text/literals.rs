@@ -6,8 +6,8 @@
 
 use super::attributes::float_text;
 use super::cursor::{Cursor, Parsed, leading};
-use super::number::float_bytes;
 use crate::ifrt::DType;
+use crate::stablehlo::number::float_bytes;
 use crate::stablehlo::{Literal, TensorType};
 
 impl Cursor<'_> {

@@ -9,7 +9,6 @@ mod cursor;
 mod error;
 mod literals;
 mod module;
-mod number;
 mod operation;
 mod pretty;
 mod sharding;

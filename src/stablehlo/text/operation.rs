@@ -40,6 +40,13 @@ impl Statement {
     }
 }
 
+/// An argument as written: its name, where that stands, and its type.
+pub(super) struct NamedType<'a> {
+    pub(super) name: &'a str,
+    pub(super) start: usize,
+    pub(super) ty: Type,
+}
+
 /// What a name stands for: one value or a run of results.
 #[derive(Clone, Copy)]
 struct Pack {
@@ -82,12 +89,29 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         Self { cursor, aliases, function, names: HashMap::new(), scopes: vec![Vec::new()] }
     }
 
-    /// `%name: type`, defined as the next argument of `block`.
+    /// `%name: type loc(…)`, defined as the next argument of `block`.
     pub(super) fn argument(&mut self, block: Block) -> Parsed<Value> {
+        let argument = self.named_type()?;
+        self.define_argument(block, argument)
+    }
+
+    /// `%name: type loc(…)`.
+    pub(super) fn named_type(&mut self) -> Parsed<NamedType<'a>> {
         let start = self.cursor.offset();
         let name = self.cursor.sigil_name('%', "an argument such as `%arg0`")?;
         self.cursor.expect(":")?;
         let ty = self.cursor.ty()?;
+        self.cursor.skip_trailing_location()?;
+        Ok(NamedType { name, start, ty })
+    }
+
+    /// Appends an argument to `block` and makes its name stand for it until the open region ends.
+    pub(super) fn define_argument(
+        &mut self,
+        block: Block,
+        argument: NamedType<'a>,
+    ) -> Parsed<Value> {
+        let NamedType { name, start, ty } = argument;
         let value = self.push_argument(block, ty);
         self.define(name, Pack { first: value, count: 1 }, start)?;
         Ok(value)
@@ -100,11 +124,6 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         let value = self.function.values.push(ValueData { ty, def });
         self.function.blocks[block].arguments.push(value);
         value
-    }
-
-    /// Makes `name` stand for `value` until the open region ends.
-    pub(super) fn define_value(&mut self, name: &'a str, value: Value, at: usize) -> Parsed<()> {
-        self.define(name, Pack { first: value, count: 1 }, at)
     }
 
     fn define(&mut self, name: &'a str, pack: Pack, at: usize) -> Parsed<()> {
@@ -205,7 +224,6 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         if self.cursor.eat("(") && !self.cursor.eat(")") {
             loop {
                 self.argument(block)?;
-                self.cursor.skip_trailing_location()?;
                 if self.cursor.eat(")") {
                     break;
                 }

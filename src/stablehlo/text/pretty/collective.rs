@@ -34,7 +34,6 @@ pub(super) fn manual_computation(reader: &mut BodyReader<'_, '_>) -> Parsed<Stat
         if !reader.cursor.eat(")") {
             loop {
                 reader.argument(block)?;
-                reader.cursor.skip_trailing_location()?;
                 if reader.cursor.eat(")") {
                     break;
                 }

@@ -3,7 +3,7 @@
 use super::{attributes_and_types, types, with_operands};
 use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::text::cursor::Parsed;
-use crate::stablehlo::text::operation::{BodyReader, Statement};
+use crate::stablehlo::text::operation::{BodyReader, NamedType, Statement};
 
 /// `%a, %b : types`, or nothing.
 pub(super) fn return_(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
@@ -84,9 +84,8 @@ pub(super) fn while_(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
         reader.cursor.expect_word(word)?;
         let (region, block) = reader.new_region();
         reader.scoped(|reader| {
-            for (&(name, at), ty) in names.iter().zip(&statement.result_types) {
-                let value = reader.push_argument(block, ty.clone());
-                reader.define_value(name, value, at)?;
+            for (&(name, start), ty) in names.iter().zip(&statement.result_types) {
+                reader.define_argument(block, NamedType { name, start, ty: ty.clone() })?;
             }
             reader.cursor.expect("{")?;
             reader.operations(block)

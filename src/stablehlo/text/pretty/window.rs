@@ -195,18 +195,14 @@ fn reducer(reader: &mut BodyReader<'_, '_>, statement: &mut Statement, count: us
         let mut incoming = Vec::with_capacity(count);
         for _ in 0..count {
             reader.cursor.expect("(")?;
-            accumulated.push(reader.argument(block)?);
-            reader.cursor.skip_trailing_location()?;
+            accumulated.push(reader.named_type()?);
             reader.cursor.expect(",")?;
-            incoming.push(reader.argument(block)?);
-            reader.cursor.skip_trailing_location()?;
+            incoming.push(reader.named_type()?);
             reader.cursor.expect(")")?;
         }
-        accumulated.append(&mut incoming);
-        for (position, &value) in accumulated.iter().enumerate() {
-            reader.function.values[value].def = ValueDef::Argument(block, position);
+        for argument in accumulated.into_iter().chain(incoming) {
+            reader.define_argument(block, argument)?;
         }
-        reader.function.blocks[block].arguments = accumulated;
         reader.cursor.expect("{")?;
         reader.operations(block)
     })?;

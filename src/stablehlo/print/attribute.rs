@@ -1,0 +1,182 @@
+//! Attributes, names and strings as text.
+
+use std::fmt::{self, Write as _};
+
+use super::Constants;
+use super::literal::{constant, decimal};
+use crate::ifrt::DType;
+use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
+use crate::stablehlo::op::{AxisRef, DimSharding, Sharding};
+
+/// A string in double quotes, with every byte but plain ASCII escaped.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => {
+                quoted.push('\\');
+                quoted.push(char::from(byte));
+            }
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            // Writing to a string does not fail.
+            _ => _ = write!(quoted, "\\{byte:02X}"),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// `@name`, quoted where it must be.
+pub(super) fn symbol(name: &str) -> String {
+    if is_word(name) { format!("@{name}") } else { format!("@{}", quoted(name)) }
+}
+
+/// `<@mesh, [{"x"}, {}], replicated={"y"}>`.
+pub(super) fn sharding(sharding: &Sharding) -> String {
+    let axis = |axis: &AxisRef| match axis.sub_axis {
+        None => quoted(&axis.name),
+        Some((pre_size, size)) => format!("{}:({pre_size}){size}", quoted(&axis.name)),
+    };
+    let dim = |dim: &DimSharding| {
+        let mut items: Vec<String> = dim.axes.iter().map(axis).collect();
+        if dim.is_open {
+            items.push("?".to_owned());
+        }
+        let priority = dim.priority.map(|priority| format!("p{priority}")).unwrap_or_default();
+        format!("{{{}}}{priority}", items.join(", "))
+    };
+    let dims: Vec<String> = sharding.dims.iter().map(dim).collect();
+    let mut text = format!("<{}, [{}]", symbol(&sharding.mesh), dims.join(", "));
+    if !sharding.replicated.is_empty() {
+        let axes: Vec<String> = sharding.replicated.iter().map(axis).collect();
+        text += &format!(", replicated={{{}}}", axes.join(", "));
+    }
+    text + ">"
+}
+
+/// `[<@mesh, …>, …]`.
+pub(super) fn shardings(shardings: &[Sharding]) -> String {
+    let shardings: Vec<String> = shardings.iter().map(sharding).collect();
+    format!("[{}]", shardings.join(", "))
+}
+
+/// `{"x", "y"}`.
+pub(super) fn axes(axes: &[String]) -> String {
+    let axes: Vec<String> = axes.iter().map(|axis| quoted(axis)).collect();
+    format!("{{{}}}", axes.join(", "))
+}
+
+/// `1, 2`.
+pub(super) fn list<T: fmt::Display>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(T::to_string).collect();
+    items.join(", ")
+}
+
+/// `array<i64: 1, 2>`.
+pub(super) fn array<T: fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() {
+        return "array<i64>".to_owned();
+    }
+    format!("array<i64: {}>", list(items))
+}
+
+/// `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
+pub(super) fn matrix(rows: &[Vec<i64>], columns: usize) -> String {
+    if rows.is_empty() || columns == 0 {
+        return format!("dense<> : tensor<{}x{columns}xi64>", rows.len());
+    }
+    let text: Vec<String> = rows.iter().map(|row| format!("[{}]", list(row))).collect();
+    format!("dense<[{}]> : tensor<{}x{columns}xi64>", text.join(", "), rows.len())
+}
+
+/// `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`.
+pub(super) fn conv_dimensions(dimensions: &ConvDimensions) -> String {
+    let operand = |operand: &ConvOperand, first: &str, second: &str| {
+        let mut names = vec![String::new(); operand.spatial.len() + 2];
+        let spatial = operand.spatial.iter().enumerate().map(|(i, &at)| (at, i.to_string()));
+        let named = [(operand.first, first.to_owned()), (operand.second, second.to_owned())];
+        for (at, name) in spatial.chain(named) {
+            if let Some(slot) = names.get_mut(at) {
+                *slot = name;
+            }
+        }
+        names.join(", ")
+    };
+    let ConvDimensions { input, kernel, output } = dimensions;
+    format!(
+        "#stablehlo.conv<[{}]x[{}]->[{}]>",
+        operand(input, "b", "f"),
+        operand(kernel, "i", "o"),
+        operand(output, "b", "f"),
+    )
+}
+
+impl fmt::Display for Attribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.resolved() {
+            Self::Unit => f.write_str("unit"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Integer(value, None) => write!(f, "{value}"),
+            Self::Integer(value, Some(dtype)) => write!(f, "{value} : {dtype}"),
+            Self::Float(value, dtype) => f.write_str(&float(*value, *dtype)),
+            Self::String(text) => f.write_str(&quoted(text)),
+            Self::Symbol(name) => f.write_str(&symbol(name)),
+            Self::Array(items) => write!(f, "[{}]", list(items)),
+            Self::Integers(items) => f.write_str(&array(items)),
+            Self::Elements(literal) => constant(f, literal, Constants::Whole),
+            Self::Dictionary(fields) => write!(f, "{{{}}}", entries(fields)),
+            Self::Type(ty) => write!(f, "{ty}"),
+            Self::FunctionType(operands, results) => {
+                write!(f, "({}) -> ({})", list(operands), list(results))
+            }
+            Self::Case { family, case } => write!(f, "#stablehlo<{family} {case}>"),
+            Self::Fields { name, fields } => write!(f, "#{name}<{}>", entries(fields)),
+            Self::ConvDimensions(dimensions) => f.write_str(&conv_dimensions(dimensions)),
+            Self::Sharding(value) => write!(f, "#sdy.sharding{}", sharding(value)),
+            Self::Shardings(values) => {
+                write!(f, "#sdy.sharding_per_value<{}>", shardings(values))
+            }
+            Self::Axes(names) => write!(f, "#sdy<manual_axes{}>", axes(names)),
+            // Aliases are resolved above.
+            Self::Shared(_) => Ok(()),
+            Self::Opaque(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A float and its type; one that is not finite has no decimal form, and its bits need a type.
+fn float(value: f64, dtype: Option<DType>) -> String {
+    match dtype {
+        None if value.is_finite() => decimal(value),
+        Some(dtype) if value.is_finite() => format!("{} : {dtype}", decimal(value)),
+        None | Some(DType::F64) => format!("0x{:016X} : f64", value.to_bits()),
+        Some(_) => {
+            #[expect(clippy::cast_possible_truncation, reason = "keeps what is not finite")]
+            let single = value as f32;
+            format!("0x{:08X} : f32", single.to_bits())
+        }
+    }
+}
+
+/// `name = value, …`.
+fn entries(fields: &[(String, Attribute)]) -> String {
+    let fields: Vec<String> = fields.iter().map(entry).collect();
+    fields.join(", ")
+}
+
+/// `name = value`, or `name` for a value without content.
+pub(super) fn entry((name, value): &(String, Attribute)) -> String {
+    let name = if is_word(name) { name.clone() } else { quoted(name) };
+    match value.resolved() {
+        Attribute::Unit => name,
+        value => format!("{name} = {value}"),
+    }
+}
+
+/// Whether a name needs no quotes.
+fn is_word(name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && name.chars().all(is_word)
+}
