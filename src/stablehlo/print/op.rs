@@ -123,10 +123,10 @@ impl OpPrinter<'_> {
     fn plain(&self, f: &mut fmt::Formatter<'_>, short: bool) -> fmt::Result {
         write!(f, "{} ", self.op.kind)?;
         self.operands(f)?;
-        if let (true, [result]) = (short, self.result_types().as_slice()) {
-            if self.operand_types().iter().all(|ty| ty == result) {
-                return write!(f, " : {result}");
-            }
+        if let (true, [result]) = (short, self.result_types().as_slice())
+            && self.operand_types().iter().all(|ty| ty == result)
+        {
+            return write!(f, " : {result}");
         }
         self.function_type(f)
     }

@@ -1,0 +1,140 @@
+//! Localizing the programs of the corpus and of the examples.
+
+use std::path::Path;
+
+use super::{Localized, SpmdError, localize, shard_index};
+use crate::stablehlo::op::OpKind;
+use crate::stablehlo::{Module, parse};
+
+fn read(path: &str) -> Module {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    parse(&text).unwrap_or_else(|error| panic!("{}", error.with_name(path.display().to_string())))
+}
+
+fn corpus(case: &str) -> Module {
+    read(&format!("tests/data/corpus/lockstep/{case}/program.stablehlo.mlir"))
+}
+
+/// The types of the parameters and results of `main`.
+fn signature(module: &Module) -> (Vec<String>, Vec<String>) {
+    let main = module.function("main").unwrap();
+    let params = main.params.iter().map(|param| main.ty(param.value).to_string()).collect();
+    (params, main.results.iter().map(|result| result.ty.to_string()).collect())
+}
+
+fn axes(localized: &Localized) -> (Vec<String>, Vec<String>) {
+    let show = |sharding: &crate::stablehlo::op::Sharding| {
+        let dims = sharding.dims.iter().map(|dim| {
+            dim.axes.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>().join("*")
+        });
+        dims.collect::<Vec<_>>().join(",")
+    };
+    (
+        localized.parameter_shardings.iter().map(show).collect(),
+        localized.result_shardings.iter().map(show).collect(),
+    )
+}
+
+#[test]
+fn manual_programs_become_local() {
+    for (case, partitions, params, results, spread) in [
+        ("sm_psum", 4, "tensor<4x4xf32>", vec!["tensor<4x4xf32>"], ("x,y", vec![",y"])),
+        ("sm_psum_both", 4, "tensor<4x4xf32>", vec!["tensor<4x4xf32>"], ("x,y", vec![","])),
+        ("sm_psum_scatter", 4, "tensor<8x4xf32>", vec!["tensor<2x4xf32>"], (",", vec!["d,"])),
+        ("sm_all_gather", 4, "tensor<2x4xf32>", vec!["tensor<8x4xf32>"], ("d,", vec![","])),
+        ("sm_all_to_all", 4, "tensor<2x8xf32>", vec!["tensor<8x2xf32>"], ("d,", vec![",d"])),
+        ("sm_ppermute", 4, "tensor<2x4xf32>", vec!["tensor<2x4xf32>"], ("d,", vec!["d,"])),
+        ("sm_axis_index", 4, "tensor<2x4xf32>", vec!["tensor<2x4xf32>"], ("d,", vec!["d,"])),
+        (
+            "sm_pmax_pmin_pmean",
+            4,
+            "tensor<4x4xf32>",
+            vec!["tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf32>"],
+            ("x,y", vec![",y", ",y", "x,"]),
+        ),
+    ] {
+        let localized = localize(&corpus(case)).unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert_eq!(localized.num_partitions, partitions, "{case}");
+        let expected = (vec![params.to_owned()], results.iter().map(ToString::to_string).collect());
+        assert_eq!(signature(&localized.module), expected, "{case}");
+        let expected =
+            (vec![spread.0.to_owned()], spread.1.iter().map(ToString::to_string).collect());
+        assert_eq!(axes(&localized), expected, "{case}");
+        let text = localized.module.to_string();
+        assert!(!text.contains("sdy."), "{text}");
+        assert_eq!(parse(&text).unwrap().fingerprint(), localized.module.fingerprint());
+        assert_eq!(localized.global_parameters.len(), 1);
+    }
+}
+
+#[test]
+fn a_program_for_one_device_stays_as_it_is() {
+    for case in ["mlp_train_step", "while_loop", "sort", "vmap_nested_jit"] {
+        let module = corpus(case);
+        let localized = localize(&module).unwrap();
+        assert_eq!(localized.module.listing(), module.listing(), "{case}");
+        assert_eq!(localized.num_partitions, 1);
+        assert!(localized.mesh.axes.is_empty());
+    }
+}
+
+#[test]
+fn what_needs_a_partitioner_is_refused_by_operation_and_line() {
+    for (case, what) in [
+        ("sm_partial_manual", "sdy.manual_computation leaves the axis \"y\" automatic, at 4:"),
+        ("mp_sharded_matmul", "parameter 0 of @main is spread, but not the work on it, at 3:"),
+        ("mp_replicated_out", "parameter 0 of @main is spread, but not the work on it, at 3:"),
+    ] {
+        let error = localize(&corpus(case)).unwrap_err();
+        assert!(matches!(error, SpmdError::NeedsPartitioner { .. }), "{case}: {error}");
+        let message = error.to_string();
+        assert!(message.starts_with(what), "{case}: {message}");
+        assert!(message.contains("the partitioner, which Lockstep does not have yet"));
+    }
+    let path = "tests/data/corpus/lockstep_gspmd/sm_psum/program.stablehlo.mlir";
+    assert!(matches!(localize(&read(path)), Err(SpmdError::NeedsPartitioner { .. })));
+}
+
+#[test]
+fn work_on_global_values_is_refused_by_operation_and_line() {
+    let text = corpus("sm_psum").to_string().replace(
+        "    return %0 : tensor<4x8",
+        "    %g = stablehlo.negate %0 : tensor<4x8xf32>\n    return %g : tensor<4x8",
+    );
+    let message = localize(&parse(&text).unwrap()).unwrap_err().to_string();
+    assert!(message.starts_with("stablehlo.negate works on global values, at "), "{message}");
+}
+
+#[test]
+fn meshes_and_shapes_that_do_not_fit_are_refused() {
+    let text = corpus("sm_psum").to_string();
+    let refused = |from: &str, to: &str| {
+        assert!(text.contains(from), "{text}");
+        localize(&parse(&text.replace(from, to)).unwrap()).unwrap_err()
+    };
+    let error = refused("\"x\"=2, \"y\"=2", "\"x\"=1, \"y\"=4");
+    assert!(matches!(error, SpmdError::LocalShape { .. }), "{error}");
+    let error = refused("\"x\"=2, \"y\"=2", "\"x\"=2, \"y\"=4");
+    assert!(matches!(error, SpmdError::Partitions { devices: 8, .. }), "{error}");
+    let error = refused("tensor<8x8xf32>", "tensor<7x8xf32>");
+    assert!(matches!(error, SpmdError::NotDivisible { size: 7, parts: 2, .. }), "{error}");
+    let error = refused("in_shardings=[<@mesh, [{\"x\"}", "in_shardings=[<@mesh, [{\"z\"}");
+    assert!(matches!(error, SpmdError::UnknownAxis { .. }), "{error}");
+}
+
+#[test]
+fn the_examples_become_local() {
+    for partitions in [1, 2, 4] {
+        for program in ["hello/sum", "mlp/train", "mlp/evaluate", "mlp/identical"] {
+            let module = read(&format!("examples/data/{program}_{partitions}.mlir"));
+            let localized = localize(&module).unwrap_or_else(|error| panic!("{program}: {error}"));
+            assert_eq!(localized.num_partitions, partitions);
+            let main = localized.module.function("main").unwrap();
+            assert!(main.ops.values().all(|op| !matches!(op.kind, OpKind::ManualComputation(_))));
+        }
+    }
+    let localized = localize(&read("examples/data/hello/sum_4.mlir")).unwrap();
+    let index = |p| shard_index(&localized.mesh, &localized.parameter_shardings[0], p).unwrap();
+    assert_eq!((0..4).map(index).collect::<Vec<_>>(), [[0], [1], [2], [3]]);
+}
