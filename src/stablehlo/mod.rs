@@ -13,6 +13,7 @@ mod number;
 pub mod op;
 mod print;
 mod text;
+mod verify;
 
 pub use literal::Literal;
 pub use module::{
@@ -22,6 +23,7 @@ pub use module::{
 pub use op::OpKind;
 pub use print::Fingerprint;
 pub use text::{ParseError, ParseErrorKind, parse};
+pub use verify::{VerifyError, verify};
 
 #[cfg(test)]
 mod tests;

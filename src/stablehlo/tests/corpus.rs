@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::stablehlo::{Module, ParseErrorKind, parse};
+use crate::stablehlo::entity::Entity as _;
+use crate::stablehlo::{Location, Module, Op, ParseErrorKind, parse, verify};
 
 /// Programs that use operations of later work, and the first such operation with its place.
 const NOT_KNOWN: &[(&str, &str)] = &[
@@ -69,14 +70,19 @@ fn programs_are_read_or_say_which_operation_is_missing() {
     }
 }
 
-/// Equality of modules, locations aside: they print alike.
+#[test]
+fn programs_are_well_formed() {
+    for (name, module) in modules() {
+        verify(&module).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+/// The module as if it had been read from nowhere.
 fn without_locations(mut module: Module) -> Module {
-    use crate::stablehlo::Location;
-    use crate::stablehlo::entity::Entity as _;
     for function in &mut module.functions {
         function.location = Location::default();
         for index in 0..function.ops.len() {
-            function.ops[crate::stablehlo::Op::new(index)].location = Location::default();
+            function.ops[Op::new(index)].location = Location::default();
         }
     }
     module

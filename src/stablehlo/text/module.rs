@@ -1,5 +1,7 @@
 //! Modules, meshes and functions.
 
+use std::collections::HashSet;
+
 use super::attributes::Aliases;
 use super::cursor::{Cursor, Parsed};
 use super::operation::BodyReader;
@@ -26,6 +28,8 @@ pub(super) struct ModuleReader<'a> {
     cursor: Cursor<'a>,
     aliases: Aliases<'a>,
     module: Module,
+    functions: HashSet<String>,
+    meshes: HashSet<String>,
 }
 
 impl<'a> ModuleReader<'a> {
@@ -37,7 +41,13 @@ impl<'a> ModuleReader<'a> {
             meshes: Vec::new(),
             functions: Vec::new(),
         };
-        Self { cursor: Cursor::new(text), aliases: Aliases::default(), module }
+        Self {
+            cursor: Cursor::new(text),
+            aliases: Aliases::default(),
+            module,
+            functions: HashSet::new(),
+            meshes: HashSet::new(),
+        }
     }
 
     /// Aliases, then `module @name attributes {…} {…}` or its contents alone.
@@ -125,7 +135,7 @@ impl<'a> ModuleReader<'a> {
     /// `@name = <["x"=2]> {attributes}`.
     fn mesh(&mut self, start: usize) -> Parsed<()> {
         let name = self.cursor.symbol()?;
-        if self.module.mesh(&name).is_some() {
+        if !self.meshes.insert(name.clone()) {
             return self.cursor.error_at(start, format!("the mesh @{name} is defined twice"));
         }
         self.cursor.expect("=")?;
@@ -193,6 +203,7 @@ impl<'a> ModuleReader<'a> {
                 match (entry.name.as_str(), entry.value.resolved()) {
                     ("tf.aliasing_output", _) => param.aliases_output = Some(self.count(&entry)?),
                     ("jax.buffer_donor", &Attribute::Bool(donated)) => param.donated = donated,
+                    ("jax.buffer_donor", _) => return self.wrong(&entry, "`true` or `false`"),
                     _ => {
                         self.sharding(&entry, &mut param.sharding, &mut param.hlo_sharding)?;
                     }
@@ -207,7 +218,7 @@ impl<'a> ModuleReader<'a> {
             }
             function.results.push(result);
         }
-        if self.module.function(&function.name).is_some() {
+        if !self.functions.insert(function.name.clone()) {
             let message = format!("the function @{} is defined twice", function.name);
             return self.cursor.error_at(start, message);
         }

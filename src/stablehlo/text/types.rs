@@ -4,6 +4,9 @@ use super::cursor::{Cursor, Parsed, leading};
 use crate::ifrt::{DType, Shape};
 use crate::stablehlo::{TensorType, Type};
 
+/// The most dimensions a tensor may have; bounds what is quadratic in them.
+const MAX_RANK: usize = 64;
+
 impl Cursor<'_> {
     /// Whether a type comes next, as far as the first word tells.
     pub(super) fn at_type(&mut self) -> bool {
@@ -60,6 +63,10 @@ impl Cursor<'_> {
             self.advance(digits.len());
             self.expect("x")?;
             dims.push(dim);
+            if dims.len() > MAX_RANK {
+                let message = format!("a tensor of more than {MAX_RANK} dimensions");
+                return self.not_known(start, message);
+            }
         }
         let dtype = self.dtype()?;
         if self.peek() == Some(b',') {

@@ -1,0 +1,224 @@
+//! Operations between devices.
+
+use super::Checked;
+use super::check::Check;
+use crate::ifrt::DType;
+use crate::stablehlo::op::{Collective, OpKind};
+
+/// `partition_id` and `replica_id`.
+pub(super) fn id(check: &Check<'_>) -> Checked {
+    check.counts(0, 1, 0)?;
+    let result = check.result(0)?;
+    check.require(result.dtype == DType::U32 && result.shape.rank() == 0, "O1", || {
+        format!("the result must be a scalar ui32, found {result}")
+    })
+}
+
+/// The constraints of one operation on its groups.
+struct Constraints {
+    unique: &'static str,
+    size: &'static str,
+    range: &'static str,
+    global_ids: &'static str,
+}
+
+/// Checks the groups, and answers how many processes a group has, where all have as many.
+fn groups(
+    check: &Check<'_>,
+    collective: &Collective,
+    names: &Constraints,
+) -> Checked<Option<usize>> {
+    check.require(
+        !collective.use_global_device_ids || collective.channel_id > 0,
+        names.global_ids,
+        || "use_global_device_ids needs a channel_id greater than 0".to_owned(),
+    )?;
+    let count = processes(check, collective);
+    let mut ids: Vec<i64> =
+        collective.replica_groups.iter().flatten().copied().filter(|&id| id != -1).collect();
+    if let Some(id) = ids.iter().find(|&&id| !is_less(id, count)) {
+        let message = format!("replica_groups has {id}, ids are less than {count}");
+        return Err(check.error(names.range, message));
+    }
+    ids.sort_unstable();
+    if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(check.error(names.unique, format!("replica_groups has {} twice", pair[0])));
+    }
+    let named = ids.len();
+    check.require(names.size.is_empty() || named == count, names.size, || {
+        format!("replica_groups names {named} of {count} processes")
+    })?;
+    let padded = collective.replica_groups.iter().flatten().any(|&id| id == -1);
+    let columns = collective.replica_groups.first().map_or(0, Vec::len);
+    let even = collective.replica_groups.iter().all(|group| group.len() == columns);
+    check.require(even, "", || "replica_groups has rows of several lengths".to_owned())?;
+    // Members of a group of replicas across all partitions.
+    let across = matches!(
+        check.data.kind,
+        OpKind::AllReduce(_) | OpKind::AllGather { .. } | OpKind::ReduceScatter { .. }
+    ) && collective.channel_id > 0
+        && !collective.use_global_device_ids;
+    let members =
+        if across { columns.checked_mul(check.module.num_partitions) } else { Some(columns) };
+    Ok(members.filter(|_| !padded))
+}
+
+/// Whether `id` is one of `count` ids.
+fn is_less(id: i64, count: usize) -> bool {
+    usize::try_from(id).is_ok_and(|id| id < count)
+}
+
+/// How many ids the groups are about: by the mode that the specification derives from the
+/// channel and `use_global_device_ids`.
+fn processes(check: &Check<'_>, collective: &Collective) -> usize {
+    let module = check.module;
+    if collective.use_global_device_ids {
+        return module.num_replicas.saturating_mul(module.num_partitions);
+    }
+    partitions_or_replicas(check, collective.channel_id)
+}
+
+fn partitions_or_replicas(check: &Check<'_>, channel_id: i64) -> usize {
+    let across_partitions = matches!(
+        check.data.kind,
+        OpKind::AllToAll { .. } | OpKind::CollectivePermute { .. } | OpKind::CollectiveBroadcast(_)
+    );
+    let module = check.module;
+    if across_partitions && channel_id > 0 { module.num_partitions } else { module.num_replicas }
+}
+
+/// `all_reduce`.
+pub(super) fn all_reduce(check: &Check<'_>, collective: &Collective) -> Checked {
+    let count = check.data.operands.len();
+    check.require(count > 0, "", || "it needs at least one operand".to_owned())?;
+    check.counts(count, count, 1)?;
+    let names = Constraints { unique: "C1", size: "C2", range: "C3", global_ids: "C4" };
+    groups(check, collective, &names)?;
+    for i in 0..count {
+        let (operand, result) = (check.operand(i)?, check.result(i)?);
+        let dtypes = check.combiner(0, &[operand.dtype], "C5")?;
+        check.equal(&format!("shape of result {i}"), &operand.shape, &result.shape, "C6")?;
+        let what = format!("element type of result {i}");
+        check.equal(&what, &dtypes[0], &result.dtype, "C7")?;
+    }
+    Ok(())
+}
+
+/// `all_gather`.
+pub(super) fn all_gather(check: &Check<'_>, dimension: usize, collective: &Collective) -> Checked {
+    let count = check.data.operands.len();
+    check.require(count > 0, "", || "it needs at least one operand".to_owned())?;
+    check.counts(count, count, 0)?;
+    let names = Constraints { unique: "C2", size: "C3", range: "C4", global_ids: "C5" };
+    let members = groups(check, collective, &names)?;
+    for i in 0..count {
+        let (operand, result) = (check.operand(i)?, check.result(i)?);
+        check.in_range("all_gather_dim", &[dimension], operand.shape.rank(), "C1")?;
+        let mut expected = operand.shape.dims().to_vec();
+        let size = members.and_then(|members| expected[dimension].checked_mul(members));
+        expected[dimension] = same_size_groups(check, size)?;
+        let fits = result.shape.dims() == expected && result.dtype == operand.dtype;
+        check.require(fits, "C6", || {
+            format!("result {i} is {result}, expected {expected:?} of {}", operand.dtype)
+        })?;
+    }
+    Ok(())
+}
+
+/// Groups of several sizes give results of several shapes, which one program cannot have.
+fn same_size_groups(check: &Check<'_>, size: Option<usize>) -> Checked<usize> {
+    size.ok_or_else(|| check.error("", "the groups must have the same size"))
+}
+
+/// `reduce_scatter`.
+pub(super) fn reduce_scatter(
+    check: &Check<'_>,
+    dimension: usize,
+    collective: &Collective,
+) -> Checked {
+    check.counts(1, 1, 1)?;
+    let names = Constraints { unique: "C3", size: "C4", range: "C5", global_ids: "C6" };
+    let members = same_size_groups(check, groups(check, collective, &names)?)?;
+    let operand = check.operand(0)?;
+    check.in_range("scatter_dimension", &[dimension], operand.shape.rank(), "C2")?;
+    let mut expected = operand.shape.dims().to_vec();
+    let size = expected[dimension];
+    check.require(size.checked_rem(members) == Some(0), "C1", || {
+        format!("dimension {dimension} of size {size} cannot be cut in {members}")
+    })?;
+    expected[dimension] = size / members;
+    let dtypes = check.combiner(0, &[operand.dtype], "C7")?;
+    check.result_shape(expected, "C8")?;
+    check.result_dtype(dtypes[0], "C9")
+}
+
+/// `all_to_all`.
+pub(super) fn all_to_all(
+    check: &Check<'_>,
+    (split, concat): (usize, usize),
+    split_count: usize,
+    collective: &Collective,
+) -> Checked {
+    let count = check.data.operands.len();
+    check.require(count > 0, "", || "it needs at least one operand".to_owned())?;
+    check.counts(count, count, 0)?;
+    check.require(split_count > 0, "C4", || "split_count is 0".to_owned())?;
+    let names = Constraints { unique: "C5", size: "C6", range: "C7", global_ids: "" };
+    let members = same_size_groups(check, groups(check, collective, &names)?)?;
+    check.require(members == split_count, "C8", || {
+        format!("groups of {members} processes cannot share {split_count} pieces")
+    })?;
+    for i in 0..count {
+        let (operand, result) = (check.operand(i)?, check.result(i)?);
+        check.in_range("split_dimension", &[split], operand.shape.rank(), "C1")?;
+        check.in_range("concat_dimension", &[concat], operand.shape.rank(), "C3")?;
+        let mut expected = operand.shape.dims().to_vec();
+        check.require(expected[split] % split_count == 0, "C2", || {
+            format!("dimension {split} of {operand} cannot be cut in {split_count}")
+        })?;
+        if split != concat {
+            expected[split] /= split_count;
+            let size = expected[concat].checked_mul(split_count);
+            expected[concat] = size.ok_or_else(|| check.error("C9", "the result is too large"))?;
+        }
+        let fits = result.shape.dims() == expected && result.dtype == operand.dtype;
+        check.require(fits, "C9", || {
+            format!("result {i} is {result}, expected {expected:?} of {}", operand.dtype)
+        })?;
+    }
+    Ok(())
+}
+
+/// `collective_permute`.
+pub(super) fn collective_permute(
+    check: &Check<'_>,
+    pairs: &[(i64, i64)],
+    channel_id: i64,
+) -> Checked {
+    check.counts(1, 1, 0)?;
+    let count = partitions_or_replicas(check, channel_id);
+    let (mut sources, mut targets): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
+    for (ids, what, unique) in [(&mut sources, "source", "C2"), (&mut targets, "target", "C3")] {
+        if let Some(id) = ids.iter().find(|&&id| !is_less(id, count)) {
+            return Err(check.error("C4", format!("the {what} {id} is not less than {count}")));
+        }
+        ids.sort_unstable();
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(check.error(unique, format!("{} is a {what} twice", pair[0])));
+        }
+    }
+    check.equal("type of the result", check.operand(0)?, check.result(0)?, "C5")
+}
+
+/// `collective_broadcast`.
+pub(super) fn collective_broadcast(check: &Check<'_>, collective: &Collective) -> Checked {
+    let count = check.data.operands.len();
+    check.require(count > 0, "C3", || "it needs at least one operand".to_owned())?;
+    check.counts(count, count, 0)?;
+    let names = Constraints { unique: "C1", size: "", range: "C2", global_ids: "" };
+    groups(check, collective, &names)?;
+    for i in 0..count {
+        check.equal(&format!("type of result {i}"), check.operand(i)?, check.result(i)?, "C3")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! `dot_general`, `reduce` and `reduce_window`.
+
+use super::Checked;
+use super::check::Check;
+use super::shape::wide;
+use crate::ifrt::DType;
+use crate::stablehlo::TensorType;
+use crate::stablehlo::op::{DotGeneral, Window};
+
+/// `dot_general`.
+pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
+    check.counts(2, 1, 0)?;
+    let (lhs, rhs) = (check.operand(0)?, check.operand(1)?);
+    let (lhs_dims, rhs_dims) = (lhs.shape.dims(), rhs.shape.dims());
+    let DotGeneral { lhs_batching, rhs_batching, lhs_contracting, rhs_contracting, precision } =
+        dot;
+    let (left, right) = (lhs_batching.len(), rhs_batching.len());
+    check.length("rhs_batching_dimensions", right, left, "C1")?;
+    let (left, right) = (lhs_contracting.len(), rhs_contracting.len());
+    check.length("rhs_contracting_dimensions", right, left, "C2")?;
+    let lhs_used = [lhs_batching.as_slice(), lhs_contracting].concat();
+    let rhs_used = [rhs_batching.as_slice(), rhs_contracting].concat();
+    check.unique("batching and contracting dimensions of the left", &lhs_used, "C3")?;
+    check.unique("batching and contracting dimensions of the right", &rhs_used, "C4")?;
+    check.in_range("lhs_batching_dimensions", lhs_batching, lhs_dims.len(), "C5")?;
+    check.in_range("lhs_contracting_dimensions", lhs_contracting, lhs_dims.len(), "C6")?;
+    check.in_range("rhs_batching_dimensions", rhs_batching, rhs_dims.len(), "C7")?;
+    check.in_range("rhs_contracting_dimensions", rhs_contracting, rhs_dims.len(), "C8")?;
+    for (what, left, right, constraint) in [
+        ("batching", lhs_batching, rhs_batching, "C9"),
+        ("contracting", lhs_contracting, rhs_contracting, "C10"),
+    ] {
+        let alike = left.iter().zip(right).all(|(&l, &r)| lhs_dims[l] == rhs_dims[r]);
+        check.require(alike, constraint, || {
+            format!("{what} dimensions {left:?} of {lhs} and {right:?} of {rhs} differ in size")
+        })?;
+    }
+    if !precision.is_empty() {
+        check.length("precision_config", precision.len(), 2, "C11")?;
+    }
+    check.equal("element type of the right operand", &lhs.dtype, &rhs.dtype, "C13")?;
+    let batch = lhs_batching.iter().map(|&dim| lhs_dims[dim]);
+    let free = |dims: &[usize], used: &[usize]| {
+        let free = dims.iter().enumerate().filter(|(dim, _)| !used.contains(dim));
+        free.map(|(_, &size)| size).collect::<Vec<_>>()
+    };
+    let lhs_free = free(lhs_dims, &lhs_used);
+    let rhs_free = free(rhs_dims, &rhs_used);
+    check.result_shape(batch.chain(lhs_free).chain(rhs_free).collect(), "C12")
+}
+
+/// The inputs and init values of a reduction over several arrays at once.
+fn inputs<'a>(
+    check: &Check<'a>,
+    counts: &'static str,
+    shapes: &'static str,
+    dtypes: &'static str,
+) -> Checked<Vec<&'a TensorType>> {
+    let operands = check.data.operands.len();
+    let count = operands / 2;
+    check.require(count > 0 && operands % 2 == 0, counts, || {
+        format!("expected inputs and as many init values, found {operands} operands")
+    })?;
+    check.counts(operands, count, 1)?;
+    let inputs = check.operands(0..count)?;
+    for (i, (input, init)) in inputs.iter().zip(check.operands(count..operands)?).enumerate() {
+        check.equal(&format!("shape of input {i}"), &inputs[0].shape, &input.shape, shapes)?;
+        let what = format!("element type of init value {i}");
+        check.equal(&what, &input.dtype, &init.dtype, dtypes)?;
+        check.require(init.shape.rank() == 0, "I2", || {
+            format!("init value {i} must be a scalar, found {init}")
+        })?;
+    }
+    Ok(inputs)
+}
+
+/// The results have the element types of the combiner, and this shape.
+fn results(
+    check: &Check<'_>,
+    inputs: &[&TensorType],
+    shape: &[usize],
+    (body, shapes, types): (&'static str, &'static str, &'static str),
+) -> Checked {
+    let dtypes: Vec<DType> = inputs.iter().map(|input| input.dtype).collect();
+    for (i, dtype) in check.combiner(0, &dtypes, body)?.into_iter().enumerate() {
+        let result = check.result(i)?;
+        check.require(result.shape.dims() == shape, shapes, || {
+            format!("result {i} has the shape {}, expected {shape:?}", result.shape)
+        })?;
+        check.equal(&format!("element type of result {i}"), &dtype, &result.dtype, types)?;
+    }
+    Ok(())
+}
+
+/// `reduce`.
+pub(super) fn reduce(check: &Check<'_>, dimensions: &[usize]) -> Checked {
+    let inputs = inputs(check, "C3", "C1", "C2")?;
+    let dims = inputs[0].shape.dims();
+    check.in_range("dimensions", dimensions, dims.len(), "C4")?;
+    check.unique("dimensions", dimensions, "C5")?;
+    let kept = dims.iter().enumerate().filter(|(dim, _)| !dimensions.contains(dim));
+    let kept: Vec<usize> = kept.map(|(_, &size)| size).collect();
+    results(check, &inputs, &kept, ("C6", "C7", "C8"))
+}
+
+/// `reduce_window`.
+pub(super) fn reduce_window(check: &Check<'_>, window: &Window) -> Checked {
+    let inputs = inputs(check, "C1", "C2", "C3")?;
+    let dims = inputs[0].shape.dims();
+    for (what, values, length, positive) in [
+        ("window_dimensions", &window.dimensions, "C4", "C5"),
+        ("window_strides", &window.strides, "C6", "C7"),
+        ("base_dilations", &window.base_dilations, "C8", "C9"),
+        ("window_dilations", &window.window_dilations, "C10", "C11"),
+    ] {
+        check.length(what, values.len(), dims.len(), length)?;
+        are_positive(check, what, values, positive)?;
+    }
+    check.length("padding", window.padding.len(), dims.len(), "C12")?;
+    let mut expected = Vec::with_capacity(dims.len());
+    for (dim, &size) in dims.iter().enumerate() {
+        let count = num_windows(size, window.dimensions[dim], window, dim);
+        let Ok(count) = usize::try_from(count) else {
+            return Err(check.error("C15", format!("dimension {dim} gets {count} windows")));
+        };
+        expected.push(count);
+    }
+    results(check, &inputs, &expected, ("C13", "C15", "C16"))
+}
+
+/// Every entry must be greater than 0.
+pub(super) fn are_positive(
+    check: &Check<'_>,
+    what: &str,
+    values: &[usize],
+    constraint: &'static str,
+) -> Checked {
+    check.require(values.iter().all(|&value| value > 0), constraint, || {
+        format!("{what} = {values:?} must be greater than 0")
+    })
+}
+
+/// How many windows of `window_size` elements fit dimension `dim` of `size` elements.
+pub(super) fn num_windows(size: usize, window_size: usize, window: &Window, dim: usize) -> i128 {
+    let dilated = |size: usize, dilation: usize| {
+        if size == 0 { 0 } else { wide(size - 1) * wide(dilation) + 1 }
+    };
+    let (low, high) = window.padding[dim];
+    let padded = i128::from(low) + dilated(size, window.base_dilations[dim]) + i128::from(high);
+    let window_size = dilated(window_size, window.window_dilations[dim]);
+    if padded <= 0 || window_size > padded {
+        0
+    } else {
+        (padded - window_size) / wide(window.strides[dim]) + 1
+    }
+}
