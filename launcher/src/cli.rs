@@ -50,7 +50,9 @@ Signals:
 
 Each process reads /dev/null, runs in its own process group and finds its place in LOCKSTEP_RANK,
 LOCKSTEP_WORLD_SIZE, LOCKSTEP_LOCAL_RANK and LOCKSTEP_LOCAL_SIZE. When the job is over, whatever
-its processes left running is killed. Durations: 300, 5s, 500ms, 2m, 1h.";
+its processes left running is killed.
+
+Durations: 300, 5s, 500ms, 2m, 1h. LOCKSTEP_LOG=debug shows what the launcher sees.";
 
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP)]
@@ -88,7 +90,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// How long processes that have joined the job wait for the others to join.
+    /// How long processes that have joined the job wait for the others to join (5 s more in the
+    /// processes themselves: LOCKSTEP_INIT_TIMEOUT, if it is not set).
     #[arg(long, value_name = "DURATION", default_value = "300s", value_parser = parse_duration)]
     pub(crate) start_timeout: Duration,
 

@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use lockstep_collectives::environment::INIT_TIMEOUT;
 use lockstep_collectives::{
     Attempt, Coordinator, CoordinatorOptions, DEFAULT_HEARTBEAT_TIMEOUT, Environment, JobSecret,
-    KeySource, ProcessExit, Rank,
+    KeySource, ProcessExit, Rank, RankFailure,
 };
 use rustix::process::Signal;
 use signal_hook::consts::SIGTSTP;
@@ -271,7 +271,8 @@ impl Running {
         };
         let is_incomplete = shown.as_ref().is_some_and(|shown| shown.is_incomplete);
         if let (Some(cause), Some(shown)) = (self.job.cause(), shown) {
-            let text = report(cause, &self.job, &self.processes, &shown);
+            let news = self.coordinator.status().failed;
+            let text = report(cause, &self.job, &self.processes, &news, &shown);
             shown.conclude(&text);
         }
         self.coordinator.shutdown();
@@ -286,15 +287,24 @@ impl Running {
     }
 }
 
-fn report(cause: &Cause, job: &Job, processes: &Processes, shown: &Shown) -> Vec<u8> {
+fn report(
+    cause: &Cause,
+    job: &Job,
+    processes: &Processes,
+    news: &[RankFailure],
+    shown: &Shown,
+) -> Vec<u8> {
     let mut pids = processes.pids().peekable();
     let ranks: Vec<_> = (0..)
         .map(Rank)
         .zip(job.fates())
         .zip(&shown.tails)
-        .map(|((rank, &fate), stderr)| {
-            let pid = pids.next_if(|(started, _)| *started == rank).map(|(_, pid)| pid);
-            RankReport { rank, pid, fate, stderr }
+        .map(|((rank, &fate), stderr)| RankReport {
+            rank,
+            pid: pids.next_if(|(started, _)| *started == rank).map(|(_, pid)| pid),
+            fate,
+            news: news.iter().find(|failure| failure.rank == rank).map(|failure| &failure.cause),
+            stderr,
         })
         .collect();
     summary(cause, &ranks)

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use lockstep_collectives::Rank;
+use lockstep_collectives::{FailureCause, Rank};
 
 use crate::exit::{signal_words, words};
 use crate::job::{Cause, Fate};
@@ -18,6 +18,8 @@ pub(crate) struct RankReport<'a> {
     pub(crate) rank: Rank,
     pub(crate) pid: Option<u32>,
     pub(crate) fate: Fate,
+    /// What the rendezvous noticed before the process ended.
+    pub(crate) news: Option<&'a FailureCause>,
     pub(crate) stderr: &'a Tail,
 }
 
@@ -50,12 +52,17 @@ fn name(report: &RankReport<'_>) -> String {
 
 fn line(report: &RankReport<'_>) -> String {
     let name = name(report);
-    match report.fate {
+    let mut line = match report.fate {
         Fate::NotStarted => format!("{name} was not started"),
         Fate::Running => format!("{name} still runs"),
         Fate::Ended(exit) => format!("{name} {}", words(exit)),
         Fate::Stopped(exit) => format!("{name} was told to end and {}", words(exit)),
+    };
+    // That a connection closes is part of every end.
+    if let Some(news @ (FailureCause::Silent { .. } | FailureCause::Reported(_))) = report.news {
+        line.push_str(&format!("; earlier it {news}"));
     }
+    line
 }
 
 fn quote(report: &RankReport<'_>, out: &mut Vec<u8>) {
@@ -98,6 +105,7 @@ mod tests {
 
     fn text(cause: &Cause, fates: &[Fate], stderr: &[u8]) -> String {
         let (mut tail, silent) = (Tail::default(), Tail::default());
+        let silent_for_a_while = FailureCause::Silent { for_: Duration::from_secs(30) };
         tail.push(stderr);
         let reports: Vec<_> = (0..)
             .zip(fates)
@@ -105,6 +113,7 @@ mod tests {
                 rank: Rank(rank),
                 pid: (fate != Fate::NotStarted).then_some(100 + rank),
                 fate,
+                news: (rank == 2).then_some(&silent_for_a_while),
                 stderr: if rank == 1 { &tail } else { &silent },
             })
             .collect();
@@ -123,7 +132,8 @@ mod tests {
         assert_eq!(
             text(&Cause::RankFailed(Rank(1), killed), &fates, b"one\ntwo\n"),
             "lockstep: rank 0 (pid 100) exited with code 0\n\
-             lockstep: rank 2 (pid 102) was told to end and was killed by signal 15 (SIGTERM)\n\
+             lockstep: rank 2 (pid 102) was told to end and was killed by signal 15 (SIGTERM); \
+             earlier it was silent for 30.0 s\n\
              lockstep: rank 3 (pid 103) exited with code 1\n\
              lockstep: the last 2 lines of stderr of rank 1:\n  | one\n  | two\n\
              lockstep: rank 1 (pid 101) failed first: it was killed by signal 9 (SIGKILL)\n"

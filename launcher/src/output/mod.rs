@@ -5,6 +5,7 @@
 //! the launcher ever waits for a slow terminal. A rank whose output nobody can take any more (its
 //! destination is closed or full) finds its pipe closed, as it would without a launcher.
 
+mod console;
 mod lines;
 mod tail;
 
@@ -16,11 +17,12 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 use lockstep_collectives::Rank;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
-use rustix::fs::{OFlags, fcntl_setfl, fstat};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use self::lines::{Cursor, LINE_LIMIT_BYTES, Lines, Piece, Source};
+use self::console::Console;
+use self::lines::{LINE_LIMIT_BYTES, Lines, Piece, Source};
 pub(crate) use self::tail::Tail;
 use crate::run::Message;
 
@@ -383,70 +385,6 @@ impl Thread {
             let _ = self.console.show(Kind::Stderr, NOTES, b"", &Piece::line(text.as_bytes()));
         }
     }
-}
-
-/// The launcher's stdout and stderr, and where their cursors stand.
-#[derive(Debug)]
-struct Console {
-    stdout: Cursor,
-    /// `None`: stderr is the same file as stdout, and so is its cursor.
-    stderr: Option<Cursor>,
-}
-
-impl Console {
-    fn new() -> Self {
-        let identity = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
-        let out = identity(rustix::stdio::stdout());
-        let shared = out.is_some() && out == identity(rustix::stdio::stderr());
-        Self { stdout: Cursor::default(), stderr: (!shared).then(Cursor::default) }
-    }
-
-    fn show(
-        &mut self,
-        kind: Kind,
-        source: Source,
-        prefix: &[u8],
-        piece: &Piece,
-    ) -> Result<(), Errno> {
-        let mut out = Vec::with_capacity(piece.bytes.len() + prefix.len() + 1);
-        self.cursor(kind).show(source, prefix, piece, &mut out);
-        write_all(kind, &out)
-    }
-
-    /// Ends the line of `source`, if it has an unfinished one.
-    fn end_line_of(&mut self, kind: Kind, source: Source) -> Result<(), Errno> {
-        let mut out = Vec::new();
-        if self.cursor(kind).is_inside_line_of(source) {
-            self.cursor(kind).end_line(&mut out);
-        }
-        write_all(kind, &out)
-    }
-
-    fn cursor(&mut self, kind: Kind) -> &mut Cursor {
-        match (kind, &mut self.stderr) {
-            (Kind::Stderr, Some(cursor)) => cursor,
-            _ => &mut self.stdout,
-        }
-    }
-}
-
-fn write_all(kind: Kind, mut bytes: &[u8]) -> Result<(), Errno> {
-    let fd = match kind {
-        Kind::Stdout => rustix::stdio::stdout(),
-        Kind::Stderr => rustix::stdio::stderr(),
-    };
-    while !bytes.is_empty() {
-        match rustix::io::write(fd, bytes) {
-            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
-            Err(Errno::INTR) => {}
-            // Whoever shares the terminal or pipe may have made it non-blocking.
-            Err(Errno::AGAIN) => {
-                let _ = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], None);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 fn is_readable(fd: BorrowedFd<'_>, until: Instant) -> bool {
