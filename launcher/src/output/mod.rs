@@ -100,8 +100,8 @@ impl Forwarder {
         messages: Sender<Message>,
     ) -> io::Result<Self> {
         let (job_over, job_runs) = pipe_with(PipeFlags::CLOEXEC)?;
-        let thread = Thread::new(world_size, streams, style, notes_pipe, job_over, messages)?;
-        std::thread::Builder::new().name("output".into()).spawn(|| thread.run())?;
+        let carrier = Carrier::new(world_size, streams, style, notes_pipe, job_over, messages)?;
+        std::thread::Builder::new().name("output".into()).spawn(|| carrier.run())?;
         Ok(Self { notes, job_runs })
     }
 
@@ -174,8 +174,9 @@ struct Hold {
     until: Instant,
 }
 
+/// What the thread does.
 #[derive(Debug)]
-struct Thread {
+struct Carrier {
     epoll: OwnedFd,
     /// The ranks' pipes, and the notes last; `None` once ended.
     inputs: Vec<Option<Input>>,
@@ -188,7 +189,7 @@ struct Thread {
     buffer: Vec<u8>,
 }
 
-impl Thread {
+impl Carrier {
     fn new(
         world_size: u32,
         streams: Vec<Stream>,
