@@ -7,7 +7,7 @@ mod arguments;
 mod exit_codes;
 mod external;
 mod leftovers;
-//mod membership;
+mod membership;
 mod output;
 mod signals;
 mod support;
