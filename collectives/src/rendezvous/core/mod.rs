@@ -10,6 +10,8 @@
 
 mod barrier;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -351,10 +353,10 @@ impl Core {
         let Some(rank) = self.connections.remove(&connection) else { return };
         self.forget_calls(connection);
         self.actions.push(Action::Dismiss { connection, notice: ToMember::Left });
-        if self.complete {
-            self.left(rank);
-        } else {
+        if !self.complete {
             self.vacate(rank);
+        } else if let Some(Seat::Taken(_)) = self.seat_of(rank) {
+            self.left(rank);
         }
     }
 
