@@ -242,3 +242,95 @@ float! {
     f16 as f32, f16::to_f32, f16::from_f32;
     bf16 as f32, bf16::to_f32, bf16::from_f32;
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fold_of<T: Pod>(element: ElementType, reduction: Reduction, inputs: &[&[T]]) -> Vec<T> {
+        let mut output = vec![T::zeroed(); inputs[0].len()];
+        let inputs: Vec<&[u8]> = inputs.iter().map(|input| bytemuck::cast_slice(input)).collect();
+        fold(element, reduction, &inputs, bytemuck::cast_slice_mut(&mut output));
+        output
+    }
+
+    #[test]
+    fn integers_wrap_at_every_count() {
+        for count in 1..=65 {
+            let input = vec![i16::MAX / 2 + 1; count];
+            let sum = fold_of(ElementType::I16, Reduction::Sum, &[&input, &input]);
+            assert_eq!(sum, vec![i16::MIN; count]);
+            let product =
+                fold_of(ElementType::U8, Reduction::Product, &[&vec![16_u8; count][..]; 3]);
+            assert_eq!(product, vec![0; count]);
+        }
+    }
+
+    #[test]
+    fn halves_accumulate_in_single_precision() {
+        let ones = [bf16::ONE; 3];
+        let sum = fold_of(ElementType::BF16, Reduction::Sum, &[&ones[..]; 512]);
+        assert_eq!(sum, [bf16::from_f32(512.0); 3]);
+        // In f16 the first partial sum would be infinite.
+        let inputs = [60_000.0, 60_000.0, -60_000.0].map(|value| [f16::from_f32(value)]);
+        let inputs: Vec<&[f16]> = inputs.iter().map(|input| &input[..]).collect();
+        assert_eq!(fold_of(ElementType::F16, Reduction::Sum, &inputs), inputs[0]);
+    }
+
+    #[test]
+    fn booleans_are_stored_as_0_and_1() {
+        let inputs: [&[u8]; 3] = [&[0, 1, 2, 0, 255], &[0, 1, 4, 8, 0], &[0, 1, 8, 0, 0]];
+        let of = |reduction| fold_of(ElementType::Bool, reduction, &inputs);
+        assert_eq!(of(Reduction::Sum), [0, 1, 1, 1, 1]);
+        assert_eq!(of(Reduction::Product), [0, 1, 1, 0, 0]);
+        assert_eq!(of(Reduction::Xor), [0, 1, 1, 1, 1]);
+        assert_eq!(fold_of(ElementType::Bool, Reduction::And, &inputs[..1]), [0, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_nan_is_kept_and_zeros_are_told_apart() {
+        let nan = f64::NAN;
+        let inputs: [&[f64]; 2] = [&[nan, 1.0, 0.0, -0.0, 2.0], &[1.0, nan, -0.0, 0.0, 1.0]];
+        for (reduction, zero, other) in [(Reduction::Min, -0.0, 1.0), (Reduction::Max, 0.0, 2.0)] {
+            let result = fold_of(ElementType::F64, reduction, &inputs);
+            assert!(result[0].is_nan() && result[1].is_nan(), "{reduction}: {result:?}");
+            let bits = [zero, zero, other].map(f64::to_bits);
+            assert_eq!(result[2..].iter().map(|x| x.to_bits()).collect::<Vec<_>>(), bits);
+        }
+    }
+
+    proptest! {
+        /// Neither tiles nor alignment change a bit: the whole equals its elements one by one.
+        #[test]
+        fn tiles_and_alignment_do_not_show(
+            element in prop::sample::select(&ElementType::ARITHMETIC[..]),
+            reduction in prop::sample::select(&Reduction::ALL[..]),
+            bytes: [u8; 64],
+            count in prop_oneof![0_usize..20, 500_usize..530],
+            members in 1_usize..5,
+            misaligned in 0_usize..8,
+        ) {
+            prop_assume!(element.supports(reduction));
+            let size = element.size_bytes();
+            let operands: Vec<Vec<u8>> = (0..members)
+                .map(|member| {
+                    let pattern = bytes.iter().cycle().skip(member * 7);
+                    let turned = pattern.zip(0_u8..=250).map(|(byte, turn)| byte.wrapping_mul(turn | 1));
+                    turned.collect::<Vec<_>>().into_iter().cycle().take(misaligned + count * size).collect()
+                })
+                .collect();
+            let inputs: Vec<&[u8]> = operands.iter().map(|operand| &operand[misaligned..]).collect();
+            let mut whole = vec![0; count * size];
+            fold(element, reduction, &inputs, &mut whole);
+            for (index, value) in whole.chunks(size).enumerate() {
+                let one: Vec<&[u8]> =
+                    inputs.iter().map(|input| &input[index * size..][..size]).collect();
+                let mut alone = vec![0; size];
+                fold(element, reduction, &one, &mut alone);
+                prop_assert_eq!(value, &alone[..], "element {}", index);
+            }
+        }
+    }
+}

@@ -54,13 +54,12 @@ impl<'a> Transfer<'a> {
 
 /// Runs all transfers to their end, unless something ends the wait before.
 ///
-/// `interrupted` is asked on every wake-up, after the transfers: an exchange that is complete
-/// is a success whatever happens to its peers next.
+/// `interrupted` is asked on every wake-up, after the transfers, and told whether all are done.
 pub(super) fn drive(
     mut transfers: Vec<Transfer<'_>>,
     deadline: Instant,
     cancel: Option<&CancelToken>,
-    mut interrupted: impl FnMut(&Context<'_>) -> Poll<TransportError>,
+    mut interrupted: impl FnMut(bool, &Context<'_>) -> Poll<TransportError>,
 ) -> Result<(), TransportError> {
     WAKER.with(|waker| {
         let mut context = Context::from_waker(waker);
@@ -82,11 +81,12 @@ pub(super) fn drive(
             if let Some(error) = breach {
                 return Err(error);
             }
-            if transfers.is_empty() && suspicion.is_none() {
-                return Ok(());
-            }
-            if let Poll::Ready(error) = interrupted(&context) {
+            let complete = transfers.is_empty() && suspicion.is_none();
+            if let Poll::Ready(error) = interrupted(complete, &context) {
                 return Err(error);
+            }
+            if complete {
+                return Ok(());
             }
             if cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready()) {
                 return Err(TransportError::Cancelled);

@@ -58,13 +58,16 @@ impl News {
         self.failed.iter().any(|failure| failure.rank == rank)
     }
 
-    /// Why `operation`, which is not complete, never will be.
+    /// Why `operation` ends without success.
     ///
-    /// A notice comes before a failure: the rank that failed may have left because of what the
-    /// notice says. It counts only from a rank that has a member in the group.
+    /// A notice counts, from a rank that has a member in the group, even if all transfers of an
+    /// exchange are done: the members that made it do not take part any more. It comes before a
+    /// failure: the rank that failed may have left because of what the notice says. A failure
+    /// counts only if the exchange is not `complete`.
     pub(super) fn interruption(
         &self,
         operation: &Operation<'_>,
+        complete: bool,
         rank_of: impl Fn(Member) -> Option<Rank>,
     ) -> Option<TransportError> {
         if self.aborted.is_empty() && self.failed.is_empty() {
@@ -76,7 +79,7 @@ impl News {
         if let Some((_, from, notice)) = notice {
             return Some(TransportError::Aborted { from: *from, notice: notice.clone() });
         }
-        let failure = self.failed.iter().find(|failure| concerns(failure.rank));
+        let failure = self.failed.iter().find(|failure| !complete && concerns(failure.rank));
         failure.map(|failure| TransportError::RankFailed(failure.clone()))
     }
 }

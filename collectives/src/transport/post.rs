@@ -61,15 +61,16 @@ impl<M> Post<M> {
         Poll::Pending
     }
 
-    /// Ready when news ends `operation`; until then `context` is woken by any news.
+    /// Ready when news ends `operation` ([`News::interruption`]); until then `context` is woken by any news.
     pub(super) fn poll_interrupted(
         &self,
         operation: &Operation<'_>,
+        complete: bool,
         rank_of: impl Fn(Member) -> Option<Rank>,
         context: &Context<'_>,
     ) -> Poll<TransportError> {
         let mut state = self.state();
-        if let Some(error) = state.news.interruption(operation, rank_of) {
+        if let Some(error) = state.news.interruption(operation, complete, rank_of) {
             return Poll::Ready(error);
         }
         state.watch(context);

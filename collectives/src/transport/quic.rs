@@ -193,8 +193,9 @@ impl Transport for QuicTransport {
             let tag = step.tag(receive.from, me);
             transfers.push(Transfer::receive(receive.from, shared.receive(tag, receive.bytes)));
         }
-        drive(transfers, instant(shared.start, step.deadline), step.cancel, |context| {
-            shared.post.poll_interrupted(&step.operation, |member| self.rank_of(member), context)
+        drive(transfers, instant(shared.start, step.deadline), step.cancel, |complete, context| {
+            let rank_of = |member| self.rank_of(member);
+            shared.post.poll_interrupted(&step.operation, complete, rank_of, context)
         })
     }
 
@@ -249,7 +250,7 @@ impl Transport for QuicTransport {
         }
         let deadline = instant(shared.start, self.now().saturating_add(timeout));
         // Who has not taken everything by now will not be waited for.
-        let _ = drive(transfers, deadline, None, |_| Poll::Pending);
+        let _ = drive(transfers, deadline, None, |_, _| Poll::Pending);
     }
 }
 

@@ -46,7 +46,8 @@ struct State {
     held: Vec<Event>,
     /// The ranks on one side of the partition; empty when there is none.
     isolated: Vec<Rank>,
-    arrived: HashMap<Tag, Vec<u8>>,
+    /// By member.
+    arrived: Vec<HashMap<Tag, Vec<u8>>>,
     /// What each rank has heard.
     news: HashMap<Rank, News>,
     dead: Vec<RankFailure>,
@@ -86,7 +87,7 @@ impl Simulation {
             events: 0,
             held: Vec::new(),
             isolated: Vec::new(),
-            arrived: HashMap::new(),
+            arrived: ranks.iter().map(|_| HashMap::new()).collect(),
             news: ranks.iter().map(|&rank| (rank, News::default())).collect(),
             dead: Vec::new(),
         };
@@ -228,7 +229,7 @@ impl Simulation {
         match event.what {
             What::Message(tag, bytes) => {
                 if !news.is_retired(tag.to, tag.operation) {
-                    state.arrived.insert(tag, bytes);
+                    state.arrived[tag.to.0 as usize].insert(tag, bytes);
                 }
             }
             What::Notice(operation, notice) => news.abort(operation, event.from, notice),
@@ -252,8 +253,8 @@ impl State {
         self.events += 1;
     }
 
-    fn death(&self, rank: Option<Rank>) -> Option<TransportError> {
-        let failure = self.dead.iter().find(|failure| Some(failure.rank) == rank);
+    fn death(&self, rank: Rank) -> Option<TransportError> {
+        let failure = self.dead.iter().find(|failure| failure.rank == rank);
         failure.map(|failure| TransportError::RankFailed(failure.clone()))
     }
 }
@@ -274,16 +275,18 @@ impl Transport for Simulation {
         receives: &mut [Incoming<'_>],
     ) -> Result<(), TransportError> {
         let me = step.operation.me;
-        let own = self.rank_of(me);
+        let Some(own) = self.rank_of(me) else {
+            let detail = "the job has no such device".to_owned();
+            return Err(TransportError::Peer { peer: me, detail });
+        };
         let mut state = self.state();
         if let Some(death) = state.death(own) {
             return Err(death);
         }
         for send in sends {
-            let tag = step.tag(me, send.to);
-            if let (Some(from), Some(to)) = (own, self.rank_of(send.to)) {
-                let what = What::Message(tag, send.bytes.to_vec());
-                self.send(&mut state, Event { from, to, what });
+            if let Some(to) = self.rank_of(send.to) {
+                let what = What::Message(step.tag(me, send.to), send.bytes.to_vec());
+                self.send(&mut state, Event { from: own, to, what });
             }
         }
         drop(state);
@@ -291,10 +294,9 @@ impl Transport for Simulation {
         let waker = Waker::from(Arc::new(WakeMember { simulation: self.clone(), member: me }));
         let mut filled = vec![false; receives.len()];
         let outcome = self.wait(me, step.deadline, |state| {
+            let arrived = &mut state.arrived[me.0 as usize];
             for (receive, filled) in receives.iter_mut().zip(&mut filled) {
-                let Some(bytes) = state.arrived.remove(&step.tag(receive.from, me)) else {
-                    continue;
-                };
+                let Some(bytes) = arrived.remove(&step.tag(receive.from, me)) else { continue };
                 if bytes.len() != receive.bytes.len() {
                     let (found, expected) = (bytes.len(), receive.bytes.len());
                     let detail = format!("sent {found} bytes where {expected} are expected");
@@ -303,19 +305,21 @@ impl Transport for Simulation {
                 receive.bytes.copy_from_slice(&bytes);
                 *filled = true;
             }
-            if filled.iter().all(|filled| *filled) {
-                return Some(Ok(()));
-            }
-            let news = own.and_then(|own| state.news.get(&own));
-            let interruption = news
-                .and_then(|news| news.interruption(&step.operation, |member| self.rank_of(member)));
+            let complete = filled.iter().all(|filled| *filled);
+            let rank_of = |member| self.rank_of(member);
+            let news = state.news.get(&own);
+            let interruption =
+                news.and_then(|news| news.interruption(&step.operation, complete, rank_of));
             if let Some(error) = state.death(own).or(interruption) {
                 return Some(Err(error));
             }
-            let cancelled = step
-                .cancel
-                .is_some_and(|token| token.poll_cancelled(&Context::from_waker(&waker)).is_ready());
-            cancelled.then_some(Err(TransportError::Cancelled))
+            let context = Context::from_waker(&waker);
+            let cancelled =
+                || step.cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready());
+            match complete {
+                true => Some(Ok(())),
+                false => cancelled().then_some(Err(TransportError::Cancelled)),
+            }
         });
         outcome.unwrap_or_else(|| {
             let missing = receives.iter().zip(&filled).filter(|(_, filled)| !**filled);
@@ -332,7 +336,7 @@ impl Transport for Simulation {
         told.sort_unstable();
         told.dedup();
         let mut state = self.state();
-        if state.death(Some(from)).is_some() {
+        if state.death(from).is_some() {
             return;
         }
         for to in told {
@@ -346,9 +350,9 @@ impl Transport for Simulation {
         let state = &mut *self.state();
         let news = state.news.entry(rank).or_default();
         news.retire(operation);
-        state
-            .arrived
-            .retain(|tag, _| tag.to != operation.me || !news.is_retired(tag.to, tag.operation));
+        if let Some(arrived) = state.arrived.get_mut(operation.me.0 as usize) {
+            arrived.retain(|tag, _| !news.is_retired(tag.to, tag.operation));
+        }
     }
 
     fn fail_rank(&self, failure: RankFailure) {

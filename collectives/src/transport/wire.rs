@@ -11,7 +11,7 @@ use crate::descriptor::OperationId;
 
 const VERSION: u8 = 1;
 
-/// The longest head takes 53 bytes.
+/// The longest head takes 52 bytes.
 pub(super) const HEAD_BYTES: usize = 64;
 
 /// What follows on a stream.

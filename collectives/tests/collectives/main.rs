@@ -1,6 +1,8 @@
 //! One suite for every transport: what collectives compute, and how they fail.
 
 #[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod jobs;
 #[cfg(test)]
 mod reference;

@@ -181,7 +181,7 @@ fn every_group_and_size_quic() {
 fn every_type(job: &dyn Job) {
     each_group(job, &[&[2, 0, 1]], |communicator, group| {
         for element in ELEMENTS {
-            for count in [3, 67, 1500] {
+            for count in [3, 67, 700] {
                 every_collective(communicator, group, element, None, count);
                 for reduction in Reduction::ALL {
                     if element.supports(reduction) {
@@ -225,16 +225,17 @@ fn around_thresholds_quic() {
 
 fn a_mebibyte(job: &dyn Job) {
     const MEBIBYTE: usize = 1 << 20;
-    each_group(job, &[&[0, 1, 2, 3, 4], &[3, 1]], |communicator, group| {
-        let (element, elements) = (ElementType::F32, MEBIBYTE / 4);
-        all_reduce(communicator, group, element, Reduction::Sum, elements);
-        reduce_scatter(communicator, group, element, Reduction::Sum, elements / 5);
-        all_gather(communicator, group, element, elements / 5);
-        all_to_all(communicator, group, element, elements / 5);
-    });
     each_group(job, &[&[4, 0, 2]], |communicator, group| {
-        broadcast(communicator, group, ElementType::U8, MEBIBYTE);
-        collective_permute(communicator, group, ElementType::U8, MEBIBYTE);
+        let (element, elements) = (ElementType::F64, MEBIBYTE / 8);
+        all_reduce(communicator, group, element, Reduction::Sum, elements);
+        reduce_scatter(communicator, group, element, Reduction::Sum, elements / 3);
+        all_gather(communicator, group, element, elements);
+        all_to_all(communicator, group, element, elements / 3);
+        broadcast(communicator, group, element, elements);
+        collective_permute(communicator, group, element, elements);
+    });
+    each_group(job, &[&[0, 1, 2, 3, 4]], |communicator, group| {
+        all_reduce(communicator, group, ElementType::F32, Reduction::Sum, MEBIBYTE / 4);
     });
 }
 
@@ -282,7 +283,7 @@ fn disjoint_groups_quic() {
 /// Several members of one process, and processes with different numbers of them.
 fn members_share_a_process(job: &dyn Job) {
     each_group(job, &[&[0, 1], &[0, 1, 2, 3, 4], &[3, 0, 1]], |communicator, group| {
-        for count in [5, 1000, 20_000] {
+        for count in [5, 1000, 5000] {
             every_collective(communicator, group, ElementType::F32, Some(Reduction::Sum), count);
         }
     });
@@ -301,22 +302,6 @@ fn members_share_a_process_quic() {
 #[test]
 fn members_share_a_process_local() {
     members_share_a_process(&crate::jobs::local(5));
-}
-
-/// 512 members of 1.0 in bf16 sum to 512: accumulating in bf16 would stop at 256.
-#[test]
-fn bf16_sums_do_not_stop_at_256() {
-    sim(&[64; 8]).run(AMPLE, &|communicator| {
-        let all: Vec<Member> = (0..512).map(Member).collect();
-        let group = communicator.group(&all).unwrap();
-        let one = half::bf16::ONE.to_ne_bytes();
-        let mut output = [0; 2];
-        let call = Call::on(&group);
-        communicator
-            .all_reduce(&call, ElementType::BF16, Reduction::Sum, &one, &mut output)
-            .unwrap();
-        assert_eq!(half::bf16::from_ne_bytes(output).to_f32(), 512.0);
-    });
 }
 
 /// A NaN of any member at any place is seen by all; all other places are exact.

@@ -1,0 +1,491 @@
+//! How collectives fail: soon, and with the same words on every member.
+
+use std::sync::{Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+use lockstep_collectives::transport::Transport;
+use lockstep_collectives::{
+    Call, CancelToken, CollectiveCause, CollectiveError, CollectiveKey, Communicator, ElementType,
+    FailureCause, Group, Member, Rank, RankFailure, Reduction,
+};
+
+use crate::jobs::{Job, quic, sim};
+use crate::reference::{fold, operand};
+
+/// The limit where no test waits for it.
+const AMPLE: Duration = Duration::from_secs(60);
+
+fn everyone(communicator: &Communicator, count: u32) -> Group {
+    communicator.group(&(0..count).map(Member).collect::<Vec<_>>()).unwrap()
+}
+
+/// A collective that succeeds: the communicator is in order.
+fn assert_works(communicator: &Communicator, group: &Group) {
+    let element = ElementType::F32;
+    let operands: Vec<_> =
+        group.members().iter().map(|member| operand(element, member.0, 2000)).collect();
+    let input = &operands[group.position()];
+    let mut output = vec![0; input.len()];
+    let call = Call::on(group);
+    communicator.all_reduce(&call, element, Reduction::Sum, input, &mut output).unwrap();
+    assert!(output == fold(element, Reduction::Sum, &operands));
+}
+
+/// What each member of a job was told.
+#[derive(Default)]
+struct Reports(Mutex<Vec<(Member, CollectiveError)>>);
+
+impl Reports {
+    fn add(&self, communicator: &Communicator, error: CollectiveError) {
+        self.0.lock().unwrap().push((communicator.member(), error));
+    }
+
+    /// The one text that `count` members were told.
+    fn text(self, count: usize) -> String {
+        let reports = self.0.into_inner().unwrap();
+        assert_eq!(reports.len(), count, "{reports:?}");
+        let text = reports[0].1.to_string();
+        for (member, error) in &reports {
+            assert_eq!(error.to_string(), text, "{member}");
+        }
+        text
+    }
+}
+
+/// One call of a collective, as a test varies it.
+#[derive(Clone, Copy)]
+struct Terms {
+    collective: &'static str,
+    element: ElementType,
+    reduction: Reduction,
+    count: usize,
+    root: usize,
+    shift: usize,
+    key: Option<CollectiveKey>,
+}
+
+const KEY: CollectiveKey = CollectiveKey { launch: 1, program: 2, ordinal: 3, iteration: 4 };
+
+const TERMS: Terms = Terms {
+    collective: "all_reduce",
+    element: ElementType::F32,
+    reduction: Reduction::Sum,
+    count: 12,
+    root: 0,
+    shift: 1,
+    key: Some(KEY),
+};
+
+const COLLECTIVES: [&str; 7] = [
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "collective_permute",
+    "barrier",
+];
+
+/// Calls a collective as `terms` say. On an error the output must be as it was.
+fn call(
+    communicator: &Communicator,
+    group: &Group,
+    terms: &Terms,
+    timeout: Option<Duration>,
+) -> Result<(), CollectiveError> {
+    let Terms { element, reduction, count, root, shift, key, .. } = *terms;
+    let members = group.members();
+    let length = count * element.size_bytes();
+    let call = Call { key, timeout, ..Call::on(group) };
+    let input = vec![3; length];
+    let untouched = |length| vec![0xa5_u8; length];
+    let mut output = untouched(match terms.collective {
+        "all_gather" => length * members.len(),
+        "reduce_scatter" => length / members.len(),
+        _ => length,
+    });
+    let result = match terms.collective {
+        "all_reduce" => communicator.all_reduce(&call, element, reduction, &input, &mut output),
+        "all_gather" => communicator.all_gather(&call, element, &input, &mut output),
+        "reduce_scatter" => {
+            communicator.reduce_scatter(&call, element, reduction, &input, &mut output)
+        }
+        "all_to_all" => communicator.all_to_all(&call, element, &input, &mut output),
+        "broadcast" => communicator.broadcast(&call, element, root, &mut output),
+        "collective_permute" => {
+            let targets = members.iter().copied().cycle().skip(shift);
+            let pairs: Vec<_> = members.iter().copied().zip(targets).collect();
+            communicator.collective_permute(&call, element, &pairs, &input, &mut output)
+        }
+        _ => communicator.barrier(&call),
+    };
+    if result.is_err() {
+        assert!(output == untouched(output.len()), "{} wrote output", terms.collective);
+    }
+    result
+}
+
+/// Whatever one member does otherwise, all are told the same, which names it and both sides.
+fn every_difference_is_told(job: &dyn Job) {
+    let with_key = |key| Terms { key: Some(key), ..TERMS };
+    let broadcast = Terms { collective: "broadcast", ..TERMS };
+    let permute = Terms { collective: "collective_permute", ..TERMS };
+    let cases: [(Terms, Terms, &str, &str); 13] = [
+        (
+            TERMS,
+            Terms { collective: "all_gather", ..TERMS },
+            "all_reduce(sum, f32, 12 elements)",
+            "all_gather(f32, 12 elements)",
+        ),
+        (TERMS, Terms { collective: "barrier", ..TERMS }, "all_reduce(sum, ", "barrier()"),
+        (TERMS, Terms { reduction: Reduction::Max, ..TERMS }, "all_reduce(sum", "all_reduce(max"),
+        (TERMS, Terms { element: ElementType::I32, ..TERMS }, "(sum, f32", "(sum, i32"),
+        (TERMS, Terms { count: 24, ..TERMS }, "f32, 12 elements", "f32, 24 elements"),
+        // The one with more than fits into the opening, the others with less.
+        (TERMS, Terms { count: 3000, ..TERMS }, "f32, 12 elements", "f32, 3000 elements"),
+        (broadcast, Terms { root: 2, ..broadcast }, "root 0", "root 2"),
+        (permute, Terms { shift: 2, ..permute }, "pairs ", "pairs "),
+        (TERMS, Terms { key: None, ..TERMS }, "as operation 3 of program", "12 elements) where"),
+        (TERMS, with_key(CollectiveKey { launch: 9, ..KEY }), "launch 1,", "launch 9,"),
+        (TERMS, with_key(CollectiveKey { program: 9, ..KEY }), "0002, launch", "0009, launch"),
+        (TERMS, with_key(CollectiveKey { ordinal: 9, ..KEY }), "operation 3", "operation 9"),
+        (TERMS, with_key(CollectiveKey { iteration: 9, ..KEY }), "iteration 4", "iteration 9"),
+    ];
+    for (index, (usual, different, one, other)) in cases.into_iter().enumerate() {
+        let reports = Reports::default();
+        job.run(AMPLE, &|communicator| {
+            let group = everyone(&communicator, 3);
+            assert_works(&communicator, &group);
+            let terms = if communicator.member() == Member(1) { different } else { usual };
+            let error = call(&communicator, &group, &terms, None).unwrap_err();
+            assert!(matches!(error.cause, CollectiveCause::Mismatch { .. }), "{error:?}");
+            reports.add(&communicator, error);
+            assert_works(&communicator, &group);
+        });
+        let text = reports.text(3);
+        // A job's communicators are new in each round, so the mismatch is the second collective.
+        assert!(text.contains(", #2 on devices 0-2: rank 1 (device 1) called "), "{index}: {text}");
+        assert!(text.contains(" where rank 0 (device 0), rank 2 (device 2) called "), "{text}");
+        assert!(text.contains(one) && text.contains(other), "{index}: {text}");
+    }
+}
+
+#[test]
+fn every_difference_is_told_sim() {
+    every_difference_is_told(&fresh::Each(|| sim(&[1; 3])));
+}
+
+#[test]
+fn every_difference_is_told_quic() {
+    every_difference_is_told(&fresh::Each(|| quic(&[1; 3])));
+}
+
+/// Two members have no majority: both are named.
+#[test]
+fn two_members_that_disagree_are_both_named() {
+    let reports = Reports::default();
+    quic(&[2]).run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 2);
+        let count = if communicator.member() == Member(0) { 100 } else { 200 };
+        let error = call(&communicator, &group, &Terms { count, ..TERMS }, None).unwrap_err();
+        reports.add(&communicator, error);
+    });
+    let text = reports.text(2);
+    let told = "#1 on devices 0-1: the members disagree: rank 0 (device 1) called all_reduce(sum, \
+                f32, 200 elements)";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("rank 0 (device 0) called all_reduce(sum, f32, 100 elements)"), "{text}");
+}
+
+/// A member asleep before its fifth collective: the others are told after the limit and not long
+/// after, it is told the same when it comes, and the group works again.
+#[test]
+fn a_late_member_is_named_by_all_sim() {
+    for collective in COLLECTIVES {
+        let sim = sim(&[1; 4]);
+        let reports = Reports::default();
+        let terms = Terms { collective, ..TERMS };
+        sim.run(Duration::from_secs(5), &|communicator| {
+            let group = everyone(&communicator, 4);
+            for _ in 0..4 {
+                call(&communicator, &group, &terms, None).unwrap();
+            }
+            let late = communicator.member() == Member(2);
+            if late {
+                sim.0.sleep(Member(2), Duration::from_secs(100));
+            }
+            let start = sim.0.now();
+            let error = call(&communicator, &group, &terms, None).unwrap_err();
+            let waited = sim.0.now() - start;
+            let limits = if late { 0..1 } else { 5..6 };
+            assert!(limits.contains(&waited.as_secs()), "{waited:?}");
+            reports.add(&communicator, error);
+            sim.0.sleep(communicator.member(), Duration::from_secs(200) - sim.0.now());
+            assert_works(&communicator, &group);
+        });
+        let text = reports.text(4);
+        assert!(text.starts_with(collective), "{text}");
+        assert!(
+            text.contains(", #5 on devices 0-3: rank 2 (device 2) did not take part within 5s")
+        );
+    }
+}
+
+/// As above, by the real clock.
+#[test]
+fn a_late_member_is_named_by_all_quic() {
+    let limit = Duration::from_millis(300);
+    let told = Barrier::new(4);
+    let reports = Reports::default();
+    quic(&[1; 4]).run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 4);
+        assert_works(&communicator, &group);
+        let late = communicator.member() == Member(2);
+        if late {
+            told.wait();
+        }
+        let start = Instant::now();
+        let error = call(&communicator, &group, &TERMS, Some(limit)).unwrap_err();
+        let waited = start.elapsed();
+        assert!(late || (limit..limit + Duration::from_secs(2)).contains(&waited), "{waited:?}");
+        reports.add(&communicator, error);
+        if !late {
+            told.wait();
+        }
+        assert_works(&communicator, &group);
+    });
+    let text = reports.text(4);
+    assert!(text.contains("rank 2 (device 2) did not take part within 300ms"), "{text}");
+}
+
+/// A member that is slow but not too slow is waited for.
+#[test]
+fn a_member_within_the_limit_is_waited_for() {
+    let sim = sim(&[1; 3]);
+    sim.run(Duration::from_secs(60), &|communicator| {
+        let group = everyone(&communicator, 3);
+        for collective in COLLECTIVES {
+            if communicator.member() == Member(1) {
+                sim.0.sleep(Member(1), Duration::from_secs(40));
+            }
+            call(&communicator, &group, &Terms { collective, ..TERMS }, None).unwrap();
+        }
+    });
+}
+
+/// A rank cut off from the others finds them late, they find it late; then the network heals.
+#[test]
+fn a_partition_is_named_on_both_sides_and_heals() {
+    let sim = sim(&[1; 3]);
+    sim.run(Duration::from_secs(5), &|communicator| {
+        let group = everyone(&communicator, 3);
+        let me = communicator.member();
+        assert_works(&communicator, &group);
+        if me == Member(0) {
+            sim.0.partition(&[Rank(0)]);
+        }
+        sim.0.sleep(me, Duration::from_secs(1));
+        let error = call(&communicator, &group, &TERMS, None).unwrap_err();
+        let CollectiveCause::Late { missing, .. } = &error.cause else { panic!("{error}") };
+        let missing: Vec<u32> = missing.iter().map(|participant| participant.rank.0).collect();
+        assert_eq!(missing, if me == Member(0) { vec![1, 2] } else { vec![0] });
+        sim.0.sleep(me, Duration::from_secs(1));
+        if me == Member(0) {
+            sim.0.heal();
+        }
+        sim.0.sleep(me, Duration::from_secs(1));
+        assert_works(&communicator, &group);
+    });
+}
+
+const KILLED: FailureCause = FailureCause::Signalled { signal: 9 };
+
+/// A killed rank is named with its signal by those whose group it was in, at once; groups without
+/// it do not notice, and the survivors go on.
+#[test]
+fn a_dead_rank_is_named_with_its_cause_sim() {
+    let sim = sim(&[1; 4]);
+    let reports = Reports::default();
+    sim.run(AMPLE, &|communicator| {
+        let me = communicator.member();
+        let all = everyone(&communicator, 4);
+        assert_works(&communicator, &all);
+        if me == Member(3) {
+            sim.0.sleep(me, Duration::from_secs(1));
+            sim.0.kill(Rank(3), KILLED, Duration::from_millis(10));
+            return;
+        }
+        let error = call(&communicator, &all, &TERMS, None).unwrap_err();
+        assert!((1.0..1.1).contains(&sim.0.now().as_secs_f64()), "{:?}", sim.0.now());
+        reports.add(&communicator, error);
+        assert_works(&communicator, &everyone(&communicator, 3));
+        let again = call(&communicator, &all, &TERMS, None).unwrap_err();
+        assert!(matches!(again.cause, CollectiveCause::RankFailed(_)), "{again}");
+    });
+    let text = reports.text(3);
+    assert!(text.ends_with("#2 on devices 0-3: rank 3 was killed by signal 9 (SIGKILL)"), "{text}");
+}
+
+/// The same over QUIC, where the news comes from the rendezvous while the others wait.
+#[test]
+fn a_dead_rank_is_named_with_its_cause_quic() {
+    let quic = quic(&[1; 4]);
+    let reports = Reports::default();
+    let start = Instant::now();
+    quic.run(AMPLE, &|communicator| {
+        let all = everyone(&communicator, 4);
+        assert_works(&communicator, &all);
+        if communicator.member() == Member(3) {
+            for transport in &quic.transports {
+                transport.fail_rank(RankFailure { rank: Rank(3), cause: KILLED });
+            }
+            return;
+        }
+        reports.add(&communicator, call(&communicator, &all, &TERMS, None).unwrap_err());
+        assert_works(&communicator, &everyone(&communicator, 3));
+    });
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let text = reports.text(3);
+    assert!(text.ends_with("#2 on devices 0-3: rank 3 was killed by signal 9 (SIGKILL)"), "{text}");
+}
+
+/// A member that cannot take part tells the others instead of leaving them to wait.
+fn a_member_that_cannot_take_part_tells_the_others(job: &dyn Job) {
+    let reports = Reports::default();
+    job.run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 3);
+        if communicator.member() == Member(1) {
+            let mut output = [0; 3];
+            let call = Call::on(&group);
+            let error = communicator.all_reduce(
+                &call,
+                ElementType::F32,
+                Reduction::Sum,
+                &[0; 4],
+                &mut output,
+            );
+            reports.add(&communicator, error.unwrap_err());
+        } else {
+            let terms = Terms { count: 1, key: None, ..TERMS };
+            reports.add(&communicator, call(&communicator, &group, &terms, None).unwrap_err());
+        }
+        assert_works(&communicator, &group);
+    });
+    assert_eq!(
+        reports.text(3),
+        "all_reduce(sum, f32, 1 elements), #1 on devices 0-2: rank 1 (device 1) cannot take part: \
+         the output has 3 bytes where 4 are expected"
+    );
+}
+
+#[test]
+fn a_member_that_cannot_take_part_tells_the_others_sim() {
+    a_member_that_cannot_take_part_tells_the_others(&sim(&[1; 3]));
+}
+
+#[test]
+fn a_member_that_cannot_take_part_tells_the_others_quic() {
+    a_member_that_cannot_take_part_tells_the_others(&quic(&[1; 3]));
+}
+
+/// A member that gives up tells the others.
+fn cancelling_ends_the_wait_of_all(job: &dyn Job) {
+    let reports = Reports::default();
+    let token = CancelToken::new();
+    let entered = Barrier::new(2);
+    job.run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 3);
+        // Another group, so that nobody's collective waits for the one that cancels.
+        match communicator.member() {
+            Member(2) => {
+                let pair = communicator.group(&[Member(0), Member(2)]).unwrap();
+                communicator.barrier(&Call::on(&pair)).unwrap();
+                entered.wait();
+                token.cancel();
+            }
+            Member(0) => {
+                let pair = communicator.group(&[Member(0), Member(2)]).unwrap();
+                communicator.barrier(&Call::on(&pair)).unwrap();
+                entered.wait();
+            }
+            _ => {}
+        }
+        let cancel = (communicator.member() == Member(0)).then_some(&token);
+        let call = Call { cancel, ..Call::on(&group) };
+        if communicator.member() != Member(2) {
+            reports.add(&communicator, communicator.barrier(&call).unwrap_err());
+        }
+    });
+    let text = reports.text(2);
+    assert_eq!(text, "barrier(), #1 on devices 0-2: cancelled by rank 0 (device 0)");
+}
+
+#[test]
+fn cancelling_ends_the_wait_of_all_quic() {
+    cancelling_ends_the_wait_of_all(&quic(&[1; 3]));
+}
+
+#[test]
+fn cancelling_ends_the_wait_of_all_sim() {
+    let sim = sim(&[1; 3]);
+    let reports = Reports::default();
+    let token = CancelToken::new();
+    sim.run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 3);
+        let me = communicator.member();
+        if me == Member(2) {
+            sim.0.sleep(me, Duration::from_secs(1));
+            token.cancel();
+            sim.0.sleep(me, Duration::from_secs(1));
+        }
+        let cancel = (me == Member(0)).then_some(&token);
+        let call = Call { cancel, ..Call::on(&group) };
+        reports.add(&communicator, communicator.barrier(&call).unwrap_err());
+        assert!(sim.0.now() < Duration::from_secs(3), "{:?}", sim.0.now());
+    });
+    let text = reports.text(3);
+    assert_eq!(text, "barrier(), #1 on devices 0-2: cancelled by rank 0 (device 0)");
+}
+
+/// A process that leaves right after its last collective: the others still get all of it, and a
+/// collective with it fails soon and says so.
+#[test]
+fn a_process_that_leaves_harms_nobody() {
+    let mut quic = quic(&[1; 3]);
+    let transports = std::mem::take(&mut quic.transports);
+    std::thread::scope(|scope| {
+        for (member, transport) in (0..).map(Member).zip(transports) {
+            scope.spawn(move || {
+                let communicator = Communicator::new(member, transport, AMPLE);
+                let all = everyone(&communicator, 3);
+                let element = ElementType::U8;
+                let own = operand(element, member.0, 300_000);
+                let mut output = vec![0; 900_000];
+                communicator.all_gather(&Call::on(&all), element, &own, &mut output).unwrap();
+                if member == Member(0) {
+                    return;
+                }
+                let expected: Vec<u8> = (0..3).flat_map(|m| operand(element, m, 300_000)).collect();
+                assert!(output == expected);
+                let pair = communicator.group(&[Member(2), Member(1)]).unwrap();
+                assert_works(&communicator, &pair);
+                let error = communicator.barrier(&Call::on(&all)).unwrap_err();
+                let told = "barrier(), #2 on devices 0-2: rank 0 reported: it has left the job";
+                assert_eq!(error.to_string(), told);
+            });
+        }
+    });
+}
+
+/// A job that is new for each run, for those that count operations.
+mod fresh {
+    use super::{Communicator, Duration, Job};
+
+    pub(crate) struct Each<F>(pub(crate) F);
+
+    impl<J: Job, F: Fn() -> J> Job for Each<F> {
+        fn run(&self, timeout: Duration, body: &(dyn Fn(Communicator) + Sync)) {
+            self.0().run(timeout, body);
+        }
+    }
+}
