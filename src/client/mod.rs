@@ -1,1 +1,228 @@
-//! Under construction.
+//! The in-process [`ifrt::Client`](crate::ifrt::Client) of a job of one or many processes.
+//!
+//! Owns this process's part of global arrays, compilation and program agreement, and the
+//! executor thread of each local device. What a device computes is the backend's, how bytes get
+//! to other processes is `lockstep_collectives`'.
+//!
+//! Invariants: the device list is the topology's, in rank order, on every process (I1); launches
+//! reach all local devices in one order (I2); a launch's outputs are all values or all poisoned
+//! (I9).
+
+mod agreement;
+mod array;
+mod assignment;
+mod collective;
+mod compile;
+mod executable;
+mod host;
+mod launch;
+mod region;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lockstep_collectives::{Communicator, Member, World};
+
+use self::launch::DeviceLaunch;
+use self::stream::Streams;
+use crate::backend::{Backend, LocalDevice};
+use crate::ifrt::{
+    self, ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Compiler, Device,
+    DeviceDescription, DeviceId, DeviceList, HostBuffer, HostBufferSemantics, HostBufferShards,
+    Memory, MemoryId, MemoryKind, Result, Sharding, SingleDeviceShardSemantics, Status,
+};
+
+/// One process's view of a job.
+///
+/// Every [`HostBufferSemantics`] is met by copying during the call. Reading an array without
+/// `AlwaysCopy` copies nothing where one shard is the whole array.
+///
+/// Dropping the last reference to it, and to the executables it made, waits for the launches
+/// under way and leaves the job.
+pub struct Client {
+    core: Arc<Core>,
+}
+
+/// What a client shares with its executables.
+struct Core {
+    /// First, so that launches are over before the job is left. Locked while a launch is handed
+    /// to all devices, so that these see launches in one order.
+    streams: Mutex<Streams>,
+    communicators: Vec<Communicator>,
+    backend: Arc<dyn Backend>,
+    attributes: AttributeMap,
+    devices: DeviceList,
+    addressable: DeviceList,
+    /// Compilations so far, by the fingerprint of the device list.
+    compilations: Mutex<HashMap<u64, u64>>,
+    world: World,
+}
+
+impl Client {
+    /// A client whose devices are those of `backend`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the topology says that this process has another number of devices
+    /// than `backend`; `ResourceExhausted` when the system grants no threads.
+    pub fn new(world: World, backend: Arc<dyn Backend>) -> Result<Arc<Self>> {
+        let topology = Arc::clone(world.topology());
+        let local = topology.members_of(world.rank());
+        if local.len() != backend.device_count() {
+            return Err(Status::invalid_argument(format!(
+                "the topology gives {} {} devices, the backend has {}",
+                world.rank(),
+                local.len(),
+                backend.device_count()
+            )));
+        }
+        let device = |id: u32, process_index: u32| {
+            Device::new(DeviceDescription {
+                id: DeviceId(id),
+                kind: backend.platform_name().to_owned(),
+                process_index,
+                is_addressable: process_index == world.rank().0,
+                default_memory: Memory {
+                    id: MemoryId(id),
+                    kind: MemoryKind::DEVICE,
+                    devices: vec![DeviceId(id)],
+                },
+                attributes: AttributeMap::default(),
+            })
+        };
+        let devices: Vec<Device> = topology
+            .ranks()
+            .iter()
+            .flat_map(|info| topology.members_of(info.rank).map(|id| device(id, info.rank.0)))
+            .collect();
+        let devices = DeviceList::new(devices);
+        let communicators = local.clone().map(|member| world.communicator(Member(member)));
+        let core = Core {
+            streams: Mutex::new(Streams::start(local.map(DeviceId))?),
+            communicators: communicators.collect(),
+            addressable: devices.addressable(),
+            backend,
+            attributes: AttributeMap::default(),
+            devices,
+            compilations: Mutex::default(),
+            world,
+        };
+        Ok(Arc::new(Self { core: Arc::new(core) }))
+    }
+}
+
+impl Core {
+    /// The number of an addressable device among this process's.
+    fn local_device(&self, device: &Device) -> Result<LocalDevice> {
+        let number = self.addressable.iter().position(|local| local == device);
+        number.map(LocalDevice).ok_or_else(|| {
+            Status::invalid_argument(format!("{device:?} is not one of this process's devices"))
+        })
+    }
+
+    fn communicator(&self, device: LocalDevice) -> Result<Communicator> {
+        let communicator = self.communicators.get(device.0).cloned();
+        communicator.ok_or_else(|| Status::internal(format!("{device:?} has no communicator")))
+    }
+
+    /// Hands a launch to its devices; no other launch comes between.
+    fn submit(&self, jobs: Vec<(LocalDevice, DeviceLaunch)>) {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        for (device, job) in jobs {
+            streams.submit(device, move || job.run());
+        }
+    }
+
+    /// Checks that a device list is this client's.
+    fn require_own(&self, devices: &DeviceList) -> Result<()> {
+        // Ids are dense and in order: a device's id is its place.
+        let is_own = |device: &Device| {
+            usize::try_from(device.id().0).ok().and_then(|place| self.devices.get(place))
+                == Some(device)
+        };
+        match devices.iter().find(|device| !is_own(device)) {
+            None => Ok(()),
+            Some(stranger) => Err(Status::invalid_argument(format!(
+                "{stranger:?} is not a device of this client, which has {}",
+                self.devices
+            ))),
+        }
+    }
+}
+
+impl ifrt::Client for Client {
+    fn runtime_type(&self) -> &'static str {
+        "lockstep"
+    }
+
+    fn platform_name(&self) -> &str {
+        self.core.backend.platform_name()
+    }
+
+    fn platform_version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn attributes(&self) -> &AttributeMap {
+        &self.core.attributes
+    }
+
+    fn process_index(&self) -> u32 {
+        self.core.world.rank().0
+    }
+
+    fn process_count(&self) -> u32 {
+        self.core.world.topology().world_size()
+    }
+
+    fn devices(&self) -> &DeviceList {
+        &self.core.devices
+    }
+
+    fn addressable_devices(&self) -> &DeviceList {
+        &self.core.addressable
+    }
+
+    fn make_array_from_host_buffer(
+        &self,
+        buffer: &HostBuffer<'_>,
+        sharding: &Sharding,
+        _semantics: HostBufferSemantics,
+    ) -> Result<ArrayRef> {
+        self.core.array_from_host_buffer(buffer, sharding)
+    }
+
+    fn make_arrays_from_host_buffer_shards(
+        &self,
+        arrays: &[HostBufferShards<'_>],
+        _semantics: HostBufferSemantics,
+    ) -> Result<Vec<ArrayRef>> {
+        arrays.iter().map(|shards| self.core.array_from_shards(shards)).collect()
+    }
+
+    fn make_error_arrays(&self, status: &Status, specs: &[ArraySpec]) -> Result<Vec<ArrayRef>> {
+        specs.iter().map(|spec| self.core.error_array(status, spec)).collect()
+    }
+
+    fn assemble_array_from_single_device_arrays(
+        &self,
+        spec: &ArraySpec,
+        arrays: &[ArrayRef],
+        copy: ArrayCopySemantics,
+        shards: SingleDeviceShardSemantics,
+    ) -> Result<ArrayRef> {
+        self.core.assemble(spec, arrays, copy, shards)
+    }
+
+    fn compiler(&self) -> &dyn Compiler {
+        self
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "client of {} over {}", self.core.world.rank(), self.core.devices)
+    }
+}

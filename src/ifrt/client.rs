@@ -1,7 +1,5 @@
 //! The way in: devices, arrays and a compiler.
 
-use std::sync::Arc;
-
 use super::{
     ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Compiler, Device, DeviceId, DeviceList,
     Future, HostBuffer, HostBufferSemantics, Result, Sharding, SingleDeviceShardSemantics, Status,
@@ -124,5 +122,5 @@ pub trait Client: Send + Sync {
     }
 
     /// The compiler for programs that run on this client's devices.
-    fn compiler(&self) -> Arc<dyn Compiler>;
+    fn compiler(&self) -> &dyn Compiler;
 }

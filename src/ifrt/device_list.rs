@@ -77,12 +77,10 @@ impl DeviceList {
         processes
     }
 
-    /// A number that is the same for the same ids in the same order in every process, run and
-    /// version: FNV-1a, 64 bits, over the ids as little-endian `u32`.
+    /// A number that is the same for the same ids in the same order in every process: the
+    /// [`fingerprint`](super::fingerprint) of the ids as little-endian `u32`.
     pub fn fingerprint(&self) -> u64 {
-        self.ids().flat_map(|id| id.0.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        super::fingerprint(self.ids().flat_map(|id| id.0.to_le_bytes()))
     }
 }
 

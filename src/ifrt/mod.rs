@@ -12,6 +12,7 @@ mod device;
 mod device_list;
 mod dtype;
 mod executable;
+mod fingerprint;
 mod future;
 mod host_buffer;
 mod index_domain;
@@ -33,6 +34,7 @@ pub use dtype::DType;
 pub use executable::{
     ExecuteOptions, ExecuteResult, ExecutionStatistics, LaunchId, LoadedExecutable,
 };
+pub use fingerprint::fingerprint;
 pub use future::{Future, Promise};
 pub use host_buffer::{HostBuffer, HostBufferSemantics, HostBytes};
 pub use index_domain::IndexDomain;

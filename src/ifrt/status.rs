@@ -99,6 +99,7 @@ impl Status {
         failed_precondition => FailedPrecondition,
         aborted => Aborted,
         out_of_range => OutOfRange,
+        resource_exhausted => ResourceExhausted,
         unimplemented => Unimplemented,
         internal => Internal,
         unavailable => Unavailable,

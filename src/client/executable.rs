@@ -1,0 +1,223 @@
+//! Executables of this client: checking arguments, and launching on the local devices.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Core;
+use super::array::Array;
+use super::assignment::DeviceAssignment;
+use super::collective::{LaunchContext, Progress, Site};
+use super::launch::{DeviceLaunch, Launch, Statistics};
+use crate::backend::{self, Buffer, LocalDevice};
+use crate::ifrt::{
+    ArrayRef, ArraySpec, DeviceList, ExecuteOptions, ExecuteResult, ExecutionStatistics, Future,
+    LoadedExecutable, Promise, Result, Status, Value,
+};
+
+/// An executable of [`super::Client`].
+pub(super) struct Executable {
+    pub(super) core: Arc<Core>,
+    pub(super) name: String,
+    pub(super) fingerprint: u64,
+    pub(super) devices: DeviceList,
+    pub(super) parameters: Vec<ArraySpec>,
+    pub(super) outputs: Vec<ArraySpec>,
+    pub(super) donatable: Vec<usize>,
+    pub(super) program: Arc<dyn backend::Executable>,
+    pub(super) assignment: Arc<DeviceAssignment>,
+    pub(super) sites: Arc<[Site]>,
+    /// Where the program runs in this process, in the order of the device assignment.
+    pub(super) local: Vec<LocalPart>,
+    pub(super) next_launch: AtomicU64,
+    pub(super) statistics: Arc<Statistics>,
+}
+
+/// A local device of an executable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocalPart {
+    /// Its number in the device assignment.
+    pub(super) position: usize,
+    /// Its number among this process's devices.
+    pub(super) device: LocalDevice,
+}
+
+impl LoadedExecutable for Executable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn devices(&self) -> &DeviceList {
+        &self.devices
+    }
+
+    fn parameter_specs(&self) -> &[ArraySpec] {
+        &self.parameters
+    }
+
+    fn output_specs(&self) -> &[ArraySpec] {
+        &self.outputs
+    }
+
+    fn donatable_input_indices(&self) -> &[usize] {
+        &self.donatable
+    }
+
+    fn execute(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<ExecuteResult> {
+        let arrays = self.check(arguments)?;
+        let donated = self.donated(arguments, options)?;
+        let shards = take_shards(&arrays, &donated)?;
+        let launch_id = options
+            .launch_id
+            .map_or_else(|| self.next_launch.fetch_add(1, Ordering::Relaxed), |id| id.0);
+
+        let (launch, status) = Launch::new(self.local.len(), Arc::clone(&self.statistics));
+        let mut output_shards: Vec<Vec<Future<Buffer>>> =
+            self.outputs.iter().map(|_| Vec::with_capacity(self.local.len())).collect();
+        let mut jobs = Vec::with_capacity(self.local.len());
+        for (part, arguments) in self.local.iter().zip(per_device(shards, self.local.len())) {
+            let mut promises = Vec::with_capacity(self.outputs.len());
+            for shards in &mut output_shards {
+                let (promise, shard) = Promise::new();
+                promises.push(promise);
+                shards.push(shard);
+            }
+            let context = LaunchContext {
+                communicator: self.core.communicator(part.device)?,
+                assignment: Arc::clone(&self.assignment),
+                position: part.position,
+                launch: launch_id,
+                program: self.fingerprint,
+                cancel: launch.cancel_token(),
+                progress: Progress::default(),
+            };
+            let job = DeviceLaunch {
+                launch: Arc::clone(&launch),
+                program: Arc::clone(&self.program),
+                device: part.device,
+                context,
+                sites: Arc::clone(&self.sites),
+                arguments,
+                outputs: promises,
+            };
+            jobs.push((part.device, job));
+        }
+        self.core.submit(jobs);
+
+        let outputs = self
+            .outputs
+            .iter()
+            .zip(output_shards)
+            .map(|(spec, shards)| -> ArrayRef { Arc::new(Array::new(spec.clone(), shards)) });
+        Ok(ExecuteResult { outputs: outputs.collect(), status })
+    }
+
+    fn statistics(&self) -> ExecutionStatistics {
+        self.statistics.read()
+    }
+}
+
+impl Executable {
+    /// The arguments as this client's arrays, if they are what the program takes.
+    fn check<'a>(&self, arguments: &'a [ArrayRef]) -> Result<Vec<&'a Array>> {
+        if arguments.len() != self.parameters.len() {
+            return Err(Status::invalid_argument(format!(
+                "{} takes {} arguments, got {}",
+                self.name,
+                self.parameters.len(),
+                arguments.len()
+            )));
+        }
+        let check = |(index, (argument, expected)): (usize, (&'a ArrayRef, &ArraySpec))| {
+            let wrong =
+                |what: &str, expected: &dyn std::fmt::Display, found: &dyn std::fmt::Display| {
+                    Status::invalid_argument(format!(
+                        "argument {index} of {}: the {what} is {found}, must be {expected}",
+                        self.name
+                    ))
+                };
+            let array = Array::of(argument)?;
+            let found = argument.spec();
+            if found.dtype != expected.dtype {
+                return Err(wrong("element type", &expected.dtype, &found.dtype));
+            }
+            if found.shape != expected.shape {
+                return Err(wrong("shape", &expected.shape, &found.shape));
+            }
+            if found.sharding != expected.sharding {
+                return Err(wrong("sharding", &expected.sharding, &found.sharding));
+            }
+            if array.is_deleted() {
+                return Err(Status::invalid_argument(format!(
+                    "argument {index} of {} is deleted or was donated",
+                    self.name
+                )));
+            }
+            Ok(array)
+        };
+        arguments.iter().zip(&self.parameters).enumerate().map(check).collect()
+    }
+
+    /// For each argument, whether this launch takes it over.
+    fn donated(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<Vec<bool>> {
+        let kept = &options.non_donatable_input_indices;
+        if let Some(index) = kept.iter().find(|&&index| index >= arguments.len()) {
+            return Err(Status::invalid_argument(format!(
+                "non_donatable_input_indices has {index}, {} takes {} arguments",
+                self.name,
+                arguments.len()
+            )));
+        }
+        let mut donated = vec![false; arguments.len()];
+        for &index in self.donatable.iter().filter(|index| !kept.contains(index)) {
+            let Some(donor) = arguments.get(index) else { continue };
+            let twin = arguments
+                .iter()
+                .enumerate()
+                .find(|(other, argument)| *other != index && Arc::ptr_eq(argument, donor));
+            if let Some((other, _)) = twin {
+                return Err(Status::invalid_argument(format!(
+                    "arguments {index} and {other} of {} are one array, and argument {index} is \
+                     donated: list it in non_donatable_input_indices",
+                    self.name
+                )));
+            }
+            donated[index] = true;
+        }
+        Ok(donated)
+    }
+}
+
+/// The shards of each array; donated arrays lose theirs, unless one is deleted: then none does.
+fn take_shards(arrays: &[&Array], donated: &[bool]) -> Result<Vec<Vec<Future<Buffer>>>> {
+    let mut taken: Vec<Vec<Future<Buffer>>> = Vec::with_capacity(arrays.len());
+    for (array, &donate) in arrays.iter().zip(donated) {
+        match if donate { array.take_shards() } else { array.shards() } {
+            Ok(shards) => taken.push(shards),
+            Err(status) => {
+                for ((array, shards), _) in
+                    arrays.iter().zip(taken).zip(donated).filter(|(_, donate)| **donate)
+                {
+                    array.restore_shards(shards);
+                }
+                return Err(status);
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// Shards by array and device become shards by device and array.
+fn per_device<T>(by_array: Vec<Vec<T>>, devices: usize) -> Vec<Vec<T>> {
+    let mut by_device: Vec<Vec<T>> =
+        (0..devices).map(|_| Vec::with_capacity(by_array.len())).collect();
+    for shards in by_array {
+        for (device, shard) in by_device.iter_mut().zip(shards) {
+            device.push(shard);
+        }
+    }
+    by_device
+}

@@ -1,0 +1,206 @@
+//! One launch of an executable: a job for each local device, and one outcome for all of them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lockstep_collectives::{CancelToken, Member};
+
+use super::collective::{LaunchContext, Site};
+use crate::backend::{self, Buffer, LocalDevice};
+use crate::ifrt::{ExecutionStatistics, Future, Promise, Result, Status};
+
+/// What the local devices of one launch share.
+///
+/// A launch succeeds or fails as one: outputs resolve when the last local device is through, and
+/// if any of them failed, none has a value (invariant I9).
+pub(super) struct Launch {
+    cancel: CancelToken,
+    statistics: Arc<Statistics>,
+    state: Mutex<State>,
+}
+
+struct State {
+    running: usize,
+    failure: Option<Status>,
+    /// Promises of devices that have not run yet are with their jobs.
+    finished: Vec<(Vec<Promise<Buffer>>, Vec<Buffer>)>,
+    status: Option<Promise<()>>,
+}
+
+/// The costs of an executable's launches.
+#[derive(Debug, Default)]
+pub(super) struct Statistics {
+    launches: AtomicU64,
+    compute_nanoseconds: AtomicU64,
+    communication_nanoseconds: AtomicU64,
+}
+
+/// One device's part of a launch.
+pub(super) struct DeviceLaunch {
+    pub(super) launch: Arc<Launch>,
+    pub(super) program: Arc<dyn backend::Executable>,
+    pub(super) device: LocalDevice,
+    pub(super) context: LaunchContext,
+    /// The program's collectives, in its order.
+    pub(super) sites: Arc<[Site]>,
+    pub(super) arguments: Vec<Future<Buffer>>,
+    pub(super) outputs: Vec<Promise<Buffer>>,
+}
+
+impl Launch {
+    /// A launch on `devices` local devices, and the future of its end.
+    pub(super) fn new(devices: usize, statistics: Arc<Statistics>) -> (Arc<Self>, Future<()>) {
+        let (promise, status) = Promise::new();
+        let mut state =
+            State { running: devices, failure: None, finished: Vec::new(), status: Some(promise) };
+        if devices == 0 {
+            statistics.launches.fetch_add(1, Ordering::Relaxed);
+            if let Some(promise) = state.status.take() {
+                promise.set(Ok(()));
+            }
+        }
+        let launch = Self { cancel: CancelToken::new(), statistics, state: Mutex::new(state) };
+        (Arc::new(launch), status)
+    }
+
+    /// Ends the launch's collectives on this process's devices.
+    pub(super) fn cancel_token(&self) -> CancelToken {
+        self.cancel.clone()
+    }
+
+    fn failure(&self) -> Option<Status> {
+        self.lock().failure.clone()
+    }
+
+    /// Keeps the first failure and ends what the other devices wait for.
+    fn fail(&self, status: Status) {
+        self.lock().failure.get_or_insert(status);
+        self.cancel.cancel();
+    }
+
+    /// Counts a device that is through; the last one resolves everything.
+    fn finish(&self, outputs: Vec<Promise<Buffer>>, buffers: Vec<Buffer>) {
+        let (finished, failure, status) = {
+            let mut state = self.lock();
+            state.finished.push((outputs, buffers));
+            state.running = state.running.saturating_sub(1);
+            if state.running > 0 {
+                return;
+            }
+            let finished = std::mem::take(&mut state.finished);
+            (finished, state.failure.clone(), state.status.take())
+        };
+        self.statistics.launches.fetch_add(1, Ordering::Relaxed);
+        for (outputs, buffers) in finished {
+            match &failure {
+                None => {
+                    for (promise, buffer) in outputs.into_iter().zip(buffers) {
+                        promise.set(Ok(buffer));
+                    }
+                }
+                Some(failure) => {
+                    for promise in outputs {
+                        promise.set(Err(failure.clone()));
+                    }
+                }
+            }
+        }
+        if let Some(promise) = status {
+            promise.set(failure.map_or(Ok(()), Err));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DeviceLaunch {
+    /// Runs on the device's stream: waits for the arguments, computes, settles.
+    pub(super) fn run(mut self) {
+        let outputs = std::mem::take(&mut self.outputs);
+        let arguments = std::mem::take(&mut self.arguments);
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.execute(arguments)))
+            .unwrap_or_else(|_| Err(Status::internal("the backend panicked: please report this")));
+        let buffers = outcome.unwrap_or_else(|status| {
+            self.launch.fail(status);
+            if !self.context.collective_failed() {
+                self.decline_next_collective();
+            }
+            Vec::new()
+        });
+        self.launch.finish(outputs, buffers);
+    }
+
+    fn execute(&self, arguments: Vec<Future<Buffer>>) -> Result<Vec<Buffer>> {
+        // In order, so that of several poisoned arguments the first names the cause.
+        let arguments: Vec<Buffer> = arguments.into_iter().map(take).collect::<Result<_>>()?;
+        if let Some(failure) = self.launch.failure() {
+            return Err(failure);
+        }
+        let start = Instant::now();
+        let buffers = self.program.execute(self.device, arguments, &self.context);
+        let communication = self.context.communication_time();
+        self.launch.statistics.add(start.elapsed().saturating_sub(communication), communication);
+        let buffers = buffers.map_err(|status| {
+            // A collective's error has the same words on every member already.
+            if self.context.collective_failed() {
+                status
+            } else {
+                status.context(format_args!("launch {} on {}", self.context.launch, self.member()))
+            }
+        })?;
+        let promised = self.program.result_types().len();
+        if buffers.len() == promised {
+            Ok(buffers)
+        } else {
+            Err(Status::internal(format!(
+                "the backend returned {} outputs where it promised {promised}",
+                buffers.len()
+            )))
+        }
+    }
+
+    fn member(&self) -> Member {
+        self.context.communicator.member()
+    }
+
+    /// Tells the members that wait for this device in its next collective that it does not come.
+    ///
+    /// Only the order in the program's text is known here; should control flow have led them
+    /// elsewhere, they still meet this device's refusal or its absence, never silence.
+    fn decline_next_collective(&self) {
+        let next = usize::try_from(self.context.entered()).unwrap_or(usize::MAX);
+        if let Some(site) = self.sites.get(next) {
+            self.context.decline(site);
+        }
+    }
+}
+
+/// The buffer itself if nobody else holds it, so that the program may overwrite it.
+fn take(argument: Future<Buffer>) -> Result<Buffer> {
+    match argument.try_take() {
+        Ok(buffer) => buffer,
+        Err(pending_or_shared) => pending_or_shared.wait(),
+    }
+}
+
+impl Statistics {
+    fn add(&self, compute: Duration, communication: Duration) {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.compute_nanoseconds.fetch_add(nanoseconds(compute), Ordering::Relaxed);
+        self.communication_nanoseconds.fetch_add(nanoseconds(communication), Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self) -> ExecutionStatistics {
+        ExecutionStatistics {
+            launches: self.launches.load(Ordering::Relaxed),
+            compute_time: Duration::from_nanos(self.compute_nanoseconds.load(Ordering::Relaxed)),
+            communication_time: Duration::from_nanos(
+                self.communication_nanoseconds.load(Ordering::Relaxed),
+            ),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Copying rectangles between an array in host memory and the dense bytes of its shards.
+
+use crate::ifrt::{DType, HostBuffer, IndexDomain, Shape};
+
+/// The elements of `domain`, dense and row-major. `None` when it does not lie within the buffer.
+pub(super) fn extract(buffer: &HostBuffer<'_>, domain: &IndexDomain) -> Option<Vec<u8>> {
+    if !domain.is_within(buffer.shape()) {
+        return None;
+    }
+    let element = buffer.dtype().size_bytes();
+    let bytes = buffer.bytes().as_slice();
+    let mut out = Vec::with_capacity(domain.shape().num_elements() * element);
+    let contiguous = buffer.byte_strides().last().is_none_or(|&stride| stride == signed(element));
+
+    let mut origin = signed(buffer.offset_bytes());
+    for (&from, &stride) in domain.origin().iter().zip(buffer.byte_strides()) {
+        origin += signed(from) * stride;
+    }
+    for_each_row(domain.shape(), |index, length| {
+        let mut at = origin;
+        for (&i, &stride) in index.iter().zip(buffer.byte_strides()) {
+            at += signed(i) * stride;
+        }
+        if contiguous {
+            let start = usize::try_from(at).ok()?;
+            out.extend_from_slice(bytes.get(start..)?.get(..length * element)?);
+        } else {
+            let stride = buffer.byte_strides().last().copied().unwrap_or_default();
+            for i in 0..length {
+                let start = usize::try_from(at + signed(i) * stride).ok()?;
+                out.extend_from_slice(bytes.get(start..)?.get(..element)?);
+            }
+        }
+        Some(())
+    })?;
+    Some(out)
+}
+
+/// Writes the dense row-major `shard` to where `domain` lies in the dense row-major `whole`, an
+/// array of `shape`. `None` when sizes do not fit together.
+pub(super) fn insert(
+    whole: &mut [u8],
+    shape: &Shape,
+    dtype: DType,
+    domain: &IndexDomain,
+    shard: &[u8],
+) -> Option<()> {
+    if !domain.is_within(shape) {
+        return None;
+    }
+    let element = dtype.size_bytes();
+    let strides = shape.strides();
+    let mut rest = shard;
+    for_each_row(domain.shape(), |index, length| {
+        let start: usize = domain
+            .origin()
+            .iter()
+            .enumerate()
+            .zip(&strides)
+            .map(|((d, from), stride)| (from + index.get(d).copied().unwrap_or_default()) * stride)
+            .sum();
+        let (row, behind) = rest.split_at_checked(length * element)?;
+        whole.get_mut(start * element..)?.get_mut(..row.len())?.copy_from_slice(row);
+        rest = behind;
+        Some(())
+    })?;
+    rest.is_empty().then_some(())
+}
+
+/// Calls `row` for each row of `shape` in order, with the index of its first element (the last
+/// dimension left out) and its length; stops at `None`.
+fn for_each_row(shape: &Shape, mut row: impl FnMut(&[usize], usize) -> Option<()>) -> Option<()> {
+    if shape.num_elements() == 0 {
+        return Some(());
+    }
+    let Some((&length, outer)) = shape.dims().split_last() else {
+        return row(&[], 1);
+    };
+    let mut index = vec![0; outer.len()];
+    loop {
+        row(&index, length)?;
+        let mut d = outer.len();
+        loop {
+            if d == 0 {
+                return Some(());
+            }
+            d -= 1;
+            index[d] += 1;
+            if index[d] < outer[d] {
+                break;
+            }
+            index[d] = 0;
+        }
+    }
+}
+
+/// A size of something in memory as a stride: it fits, since objects are smaller than `i64::MAX`.
+fn signed(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ifrt::{HostBytes, Mesh};
+    use proptest::prelude::*;
+
+    fn shape(dims: &[usize]) -> Shape {
+        Shape::new(dims).unwrap()
+    }
+
+    fn domain(origin: &[usize], dims: &[usize]) -> IndexDomain {
+        IndexDomain::new(origin, shape(dims)).unwrap()
+    }
+
+    #[test]
+    fn reads_through_strides_of_any_sign() {
+        let bytes: Vec<u8> = (0..12).collect();
+        let read = |dims: &[usize], offset, strides: &[i64], domain: &IndexDomain| {
+            let bytes = HostBytes::Borrowed(&bytes);
+            let buffer =
+                HostBuffer::strided(bytes, DType::U8, shape(dims), offset, strides.to_vec());
+            extract(&buffer.unwrap(), domain).unwrap()
+        };
+        assert_eq!(read(&[3, 4], 0, &[4, 1], &domain(&[1, 1], &[2, 2])), [5, 6, 9, 10]);
+        assert_eq!(read(&[4, 3], 0, &[1, 4], &domain(&[1, 0], &[2, 3])), [1, 5, 9, 2, 6, 10]);
+        assert_eq!(read(&[3], 11, &[-5], &domain(&[0], &[3])), [11, 6, 1]);
+        assert_eq!(read(&[2, 2], 7, &[1, 0], &domain(&[0, 0], &[2, 2])), [7, 7, 8, 8]);
+        assert_eq!(read(&[], 3, &[], &domain(&[], &[])), [3]);
+        assert_eq!(read(&[0, 4], 0, &[4, 1], &domain(&[0, 0], &[0, 4])), [0_u8; 0]);
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        let bytes = [0_u8; 4];
+        let buffer =
+            HostBuffer::dense(HostBytes::Borrowed(&bytes), DType::U8, shape(&[4])).unwrap();
+        assert!(extract(&buffer, &domain(&[3], &[2])).is_none());
+        let mut whole = [0_u8; 4];
+        let mut insert = |domain: &IndexDomain, shard: &[u8]| {
+            insert(&mut whole, &shape(&[4]), DType::U8, domain, shard)
+        };
+        assert!(insert(&domain(&[3], &[2]), &[1, 2]).is_none());
+        assert!(insert(&domain(&[1], &[2]), &[1, 2, 3]).is_none());
+        assert!(insert(&domain(&[1], &[2]), &[1]).is_none());
+        assert!(insert(&domain(&[1], &[2]), &[1, 2]).is_some());
+    }
+
+    proptest! {
+        /// What is cut into shards and put together again is the same array.
+        #[test]
+        fn shards_put_together_are_the_array(
+            rows in 0_usize..7, columns in 0_usize..7, x in 1_usize..4, y in 1_usize..4,
+        ) {
+            let shape = shape(&[rows, columns]);
+            let elements: Vec<u16> = (0..).take(rows * columns).collect();
+            let buffer = HostBuffer::from_slice(&elements, DType::U16, shape.clone()).unwrap();
+            let tiling = Mesh::new([("x", x), ("y", y)]).unwrap().tiling(&[&["x"], &["y"]]).unwrap();
+            let mut whole = vec![0; rows * columns * 2];
+            for shard in 0..x * y {
+                let domain = tiling.index_domain(&shape, shard).unwrap();
+                let bytes = extract(&buffer, &domain).unwrap();
+                insert(&mut whole, &shape, DType::U16, &domain, &bytes).unwrap();
+            }
+            prop_assert_eq!(whole, bytemuck::cast_slice::<u16, u8>(&elements));
+        }
+    }
+}
