@@ -154,6 +154,7 @@ fn a_killed_rank_ends_the_others_collective_with_its_name() {
     let job = Job::launched(&[1, 1, 1]);
     let errors = job.run(|world| {
         assert_eq!(sum_over_all(&world)[0].as_ref().unwrap(), &3003);
+        world.session().unwrap().barrier("all have the first sum", AMPLE.collective).unwrap();
         if world.rank() == Rank(1) {
             // As a process that is killed: it does nothing any more, not even close its socket.
             std::mem::forget(world);
