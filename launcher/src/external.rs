@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, io};
 
-use crate::exit;
+use crate::{complain, exit};
 
 /// Becomes `lockstep-NAME` from beside this program or, failing that, from PATH; returns only if
 /// that fails, with the exit code. `words` are the name and the arguments.
@@ -36,10 +36,12 @@ fn beside(program: &OsStr) -> Option<PathBuf> {
 fn report(name: &OsStr, program: &OsStr, error: &io::Error) -> u8 {
     let (name, program) = (name.display(), program.display());
     if error.kind() == io::ErrorKind::NotFound {
-        eprintln!("lockstep: there is no command `{name}`: see `lockstep --help`");
-        eprintln!("lockstep: (no {program} beside lockstep or in PATH either)");
+        complain(format_args!(
+            "there is no command `{name}`, nor {program} beside lockstep or in PATH; \
+             see `lockstep --help`"
+        ));
         return exit::NOT_FOUND;
     }
-    eprintln!("lockstep: cannot execute {program}: {error}");
+    complain(format_args!("cannot execute {program}: {error}"));
     exit::CANNOT_EXECUTE
 }

@@ -116,5 +116,8 @@ pub(crate) fn serve() -> anyhow::Result<()> {
     // Nothing is ever written: this returns at the end of the launcher.
     io::stdin().read_to_end(&mut Vec::new())?;
     sweep::kill_all(&job, QUIET, LIMIT)?;
-    Ok(fs::remove_dir_all(directory)?)
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }

@@ -10,6 +10,8 @@ use lockstep_collectives::{JobId, JobSecret};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// The directory of one job; removed when dropped, and by the guard if that never happens.
+///
+/// It exists from [`JobDirectory::store`] on, so that the guard can be there before it.
 #[derive(Debug)]
 pub(crate) struct JobDirectory {
     job: JobId,
@@ -17,19 +19,15 @@ pub(crate) struct JobDirectory {
 }
 
 impl JobDirectory {
-    /// Makes up a job id and a directory for it.
+    /// Makes up a job id and a path for its directory.
     ///
     /// # Errors
-    /// When there are no random bytes, or the directory cannot be made or exists already.
-    pub(crate) fn create() -> anyhow::Result<Self> {
+    /// When the system has no random bytes.
+    pub(crate) fn choose() -> anyhow::Result<Self> {
         let mut random = [0; 8];
         getrandom(&mut random, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let job = JobId::new(format!("{:016x}", u64::from_le_bytes(random)))?;
         let path = env::temp_dir().join(format!("lockstep-{job}"));
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| format!("cannot make the job's directory {}", path.display()))?;
         Ok(Self { job, path })
     }
 
@@ -43,11 +41,15 @@ impl JobDirectory {
         &self.path
     }
 
-    /// Stores the job's secret for its processes; returns the file.
+    /// Makes the directory and stores the job's secret in it; returns the file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the directory exists already, or it or the file cannot be written.
     pub(crate) fn store(&self, secret: &JobSecret) -> anyhow::Result<PathBuf> {
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&self.path)
+            .with_context(|| format!("cannot make the job's directory {}", self.path.display()))?;
         let file = self.path.join("key");
         secret.write_new(&file)?;
         Ok(file)
@@ -68,7 +70,7 @@ mod tests {
 
     #[test]
     fn it_is_private_and_leaves_nothing() {
-        let directory = JobDirectory::create().unwrap();
+        let directory = JobDirectory::choose().unwrap();
         let key = directory.store(&JobSecret::generate().unwrap()).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(directory.path()), mode(&key)), (0o700, 0o600));

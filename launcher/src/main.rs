@@ -21,6 +21,8 @@ mod signals;
 mod summary;
 mod sweep;
 
+use std::fmt;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -31,7 +33,6 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // When nobody can be told, the exit code still says it.
             let _ = error.print();
             return if error.use_stderr() {
                 exit::LAUNCHER_ERROR.into()
@@ -48,8 +49,14 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code.into(),
         Err(error) => {
-            eprintln!("lockstep: {error:#}");
+            complain(format_args!("{error:#}"));
             exit::LAUNCHER_ERROR.into()
         }
     }
+}
+
+/// Says what is wrong, before and after there is a job. When nobody can be told, the exit code
+/// still says it.
+fn complain(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "lockstep: {text}");
 }

@@ -37,7 +37,7 @@ pub(crate) struct Program<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The program cannot be executed.
-    #[error("cannot execute {}: {source}", program.display())]
+    #[error("cannot execute {}: {source}{}", program.display(), hint(program, source))]
     Execute { program: OsString, source: io::Error },
     /// The process cannot be watched.
     #[error("cannot watch the process of {rank}: {source} (Linux 5.3 or newer is needed)")]
@@ -54,11 +54,12 @@ impl StartError {
     /// What the launcher exits with.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Execute { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => exit::NOT_FOUND,
+            Self::Execute { source, .. } => match Errno::from_io_error(source) {
+                Some(Errno::NOENT) => exit::NOT_FOUND,
                 // Out of processes, memory or files: not the program's fault.
-                io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => exit::LAUNCHER_ERROR,
-                _ if is_out_of_files(source) => exit::LAUNCHER_ERROR,
+                Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
+                    exit::LAUNCHER_ERROR
+                }
                 _ => exit::CANNOT_EXECUTE,
             },
             Self::Watch { .. } | Self::TooManyFiles { .. } => exit::LAUNCHER_ERROR,
@@ -66,8 +67,14 @@ impl StartError {
     }
 }
 
-fn is_out_of_files(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+/// What the system's words for the error do not say.
+fn hint(program: &OsStr, error: &io::Error) -> &'static str {
+    let is_there = Path::new(program).exists();
+    if error.kind() == io::ErrorKind::NotFound && is_there {
+        "; the file is there, so what it names as its interpreter is not"
+    } else {
+        ""
+    }
 }
 
 /// The processes that were started, ended ones included.

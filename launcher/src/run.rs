@@ -96,7 +96,7 @@ impl Running {
         let (notes, notes_pipe) = Notes::pipe()?;
         log_to(&notes);
         signals::listen(messages.clone()).context("cannot listen to signals")?;
-        let directory = JobDirectory::create()?;
+        let directory = JobDirectory::choose()?;
         let guard = Guard::start(directory.job(), directory.path(), messages.clone())
             .context("cannot start the guard process")?;
         let secret = JobSecret::generate()?;

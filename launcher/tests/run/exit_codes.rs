@@ -134,6 +134,7 @@ fn programs_that_cannot_run() {
         let text = stderr(&output);
         let start = format!("lockstep: cannot execute {program}: ");
         assert!(text.starts_with(&start) && text.lines().count() == 1, "{text}");
+        assert_eq!(text.contains("interpreter is not"), program == script, "{text}");
     }
 }
 
