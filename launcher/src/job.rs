@@ -246,7 +246,8 @@ impl Job {
     }
 
     fn exited(&mut self, rank: Rank, exit: ProcessExit, now: Instant) -> Vec<Action> {
-        let told_to = matches!(self.phase, Phase::Terminating { .. } | Phase::Killing { .. });
+        let told_to =
+            !matches!(self.phase, Phase::Running | Phase::Settling { .. } | Phase::Draining { .. });
         let Some(fate @ Fate::Running) = self.fate_mut(rank) else {
             return Vec::new();
         };
@@ -362,6 +363,8 @@ fn later(now: Instant, wait: Duration) -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -539,5 +542,67 @@ mod tests {
         assert_eq!(empty.handle(broken, start), []);
         assert!(empty.is_over());
         assert_eq!(empty.fates(), [Fate::NotStarted, Fate::NotStarted]);
+    }
+
+    /// One step of an arbitrary course: an event, or only time.
+    fn step() -> impl Strategy<Value = (Duration, Option<Event>)> {
+        let end = prop_oneof![(0..3_i32).prop_map(code), (1..16_i32).prop_map(signal)];
+        let event = prop_oneof![
+            4 => (0..4_u32, end).prop_map(|(rank, end)| Some(Event::Exited(Rank(rank), end))),
+            1 => (0..5_u32).prop_map(|joined| Some(Event::Missing((joined..4).map(Rank).collect()))),
+            1 => Just(Some(Event::Interrupted(2))),
+            1 => Just(Some(Event::OutputEnded)),
+            2 => Just(None),
+        ];
+        ((0..20_000_u64).prop_map(Duration::from_millis), event)
+    }
+
+    proptest! {
+        #[test]
+        fn every_course_keeps_its_promises(steps in proptest::collection::vec(step(), 0..40)) {
+            let (mut job, mut now) = job(4);
+            let mut actions = Vec::new();
+            let (mut first_cause, mut fates) = (None, job.fates().to_vec());
+            for (passed, event) in steps {
+                now += passed;
+                actions.extend(job.advance(now));
+                let told_to = actions.iter().any(|action| !matches!(action, Action::Note(_)));
+                let was_over = job.is_over();
+                if let Some(event) = event {
+                    actions.extend(job.handle(event, now));
+                }
+                prop_assert!(job.is_over() || !was_over);
+                for (before, after) in fates.iter().zip(job.fates()) {
+                    prop_assert!(before == after || *before == Fate::Running);
+                    let by_itself = matches!(after, Fate::Ended(_));
+                    prop_assert!(before == after || by_itself != told_to);
+                }
+                fates = job.fates().to_vec();
+                first_cause = first_cause.or_else(|| job.cause().cloned());
+                prop_assert_eq!(job.cause(), first_cause.as_ref());
+                if let Some(Cause::RankFailed(rank, exit)) = job.cause() {
+                    prop_assert_eq!(fates[rank.0 as usize], Fate::Ended(*exit));
+                }
+                let ended_badly =
+                    |fate: &Fate| matches!(fate, Fate::Ended(exit) if exit.failure().is_some());
+                prop_assert!(job.cause().is_some() || !fates.iter().any(ended_badly));
+                let running = fates.contains(&Fate::Running);
+                let gave_up = actions.iter().any(|action| {
+                    matches!(action, Action::Note(text) if text.ends_with("giving up"))
+                });
+                prop_assert!(!job.is_over() || !running || gave_up);
+                prop_assert_eq!(job.is_over(), job.wake_at().is_none());
+            }
+            for action in [Action::Terminate, Action::Kill] {
+                prop_assert!(actions.iter().filter(|&done| *done == action).count() <= 1);
+            }
+            // Whatever has happened, time alone ends it.
+            for _ in 0..40 {
+                let Some(due) = job.wake_at() else { break };
+                now = now.max(due);
+                job.advance(now);
+            }
+            prop_assert!(job.is_over());
+        }
     }
 }

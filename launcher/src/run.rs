@@ -179,7 +179,8 @@ impl Running {
                 Some(deadline) => self.inbox.recv_deadline(deadline).ok(),
                 None => self.inbox.recv().ok(),
             };
-            if let Some(message) = message {
+            // What has happened already counts before what is due.
+            for message in message.into_iter().chain(self.inbox.clone().try_iter()) {
                 self.receive(&message);
             }
             if self.job.awaits_ranks() && Instant::now() >= self.next_look {
