@@ -115,13 +115,19 @@ pub enum EnvironmentError {
 
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a duration: write a number of seconds, or a number and one of ms, s, m, h")]
+#[error(
+    "{0:?} is not a duration: write a number of seconds, or a number and one of ms, s, m, h, at most \
+     a year"
+)]
 pub struct InvalidDuration(String);
+
+/// The longest duration a user may ask for: deadlines this far off are still points in time.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Reads `"300"`, `"2.5s"`, `"500ms"`, `"2m"` or `"1h"`; a bare number is in seconds.
 ///
 /// # Errors
-/// When the text is anything else, negative, or beyond what a [`Duration`] holds.
+/// When the text is anything else, negative, or more than a year.
 pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
     let invalid = || InvalidDuration(text.chars().take(80).collect());
     let trimmed = text.trim();
@@ -135,7 +141,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
         "h" => number * 3600.0,
         _ => return Err(invalid()),
     };
-    Duration::try_from_secs_f64(seconds).map_err(|_| invalid())
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|_| invalid())?;
+    if duration > LONGEST { Err(invalid()) } else { Ok(duration) }
 }
 
 /// How many devices a process without a launcher shows: what `LOCKSTEP_DEVICES` says, or 1.
@@ -195,7 +202,10 @@ impl Environment {
             local_size,
             coordinator: coordinator
                 .to_str()
-                .filter(|text| text.rsplit_once(':').is_some_and(|(_, p)| p.parse::<u16>().is_ok()))
+                .filter(|text| {
+                    text.rsplit_once(':')
+                        .is_some_and(|(_, p)| p.parse::<u16>().is_ok_and(|p| p != 0))
+                })
                 .ok_or_else(|| variables.invalid(COORDINATOR, "host:port"))?
                 .to_owned(),
             coordinator_hosted: match variables.text(COORDINATOR_HOSTED).as_deref() {
@@ -381,6 +391,7 @@ mod tests {
             (LOCAL_RANK, "4", "expected a number below LOCKSTEP_LOCAL_SIZE, which is 4"),
             (COORDINATOR, "localhost", "LOCKSTEP_COORDINATOR is \"localhost\", expected host:port"),
             (COORDINATOR, "localhost:70000", "expected host:port"),
+            (COORDINATOR, "localhost:0", "expected host:port"),
             (COORDINATOR_HOSTED, "yes", "expected 0 or 1"),
             (JOB, "a b", "LOCKSTEP_JOB is \"a b\", expected 1 to 64 of"),
             (KEY_FD, "3", "LOCKSTEP_KEY_FILE and LOCKSTEP_KEY_FD are both set"),
@@ -408,6 +419,7 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(milliseconds)), "{text:?}");
         }
+        assert!(parse_duration("8760h").is_ok() && parse_duration("8761h").is_err());
         for text in ["", "s", "-1", "5 parsecs", "1e9", "1..2", "99999999999999999999999h", "inf"] {
             assert!(parse_duration(text).is_err(), "{text:?}");
         }

@@ -124,6 +124,7 @@ impl World {
             devices: *devices,
             secret,
             key: environment.key.to_string(),
+            host: (!environment.coordinator_hosted).then_some(Rank(0)),
             timeout: limits.init,
         };
         let (session, incoming) = Session::join(&options, transport_config())?;

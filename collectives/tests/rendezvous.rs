@@ -32,13 +32,22 @@ impl Job {
     }
 
     fn start_at(bind: SocketAddr, secret: JobSecret, world_size: u32) -> Self {
+        Self::start_with(bind, secret, world_size, Duration::from_secs(30))
+    }
+
+    fn start_with(
+        bind: SocketAddr,
+        secret: JobSecret,
+        world_size: u32,
+        heartbeat_timeout: Duration,
+    ) -> Self {
         let coordinator = Coordinator::start(CoordinatorOptions {
             bind,
             job: JobId::new("test").unwrap(),
             attempt: Attempt(1),
             world_size,
             secret: secret.clone(),
-            heartbeat_timeout: Duration::from_secs(30),
+            heartbeat_timeout,
         });
         Self { coordinator: coordinator.unwrap(), secret, world_size }
     }
@@ -53,6 +62,7 @@ impl Job {
             devices: rank + 1,
             secret: self.secret.clone(),
             key: "the test's key".into(),
+            host: None,
             timeout: AMPLE,
         }
     }
@@ -156,6 +166,9 @@ fn a_large_value_arrives_whole_and_a_larger_one_is_refused() {
     assert_eq!(session.get("large", AMPLE).unwrap(), value);
     let key = "k".repeat(2000);
     let limit = refusal(session.set(&key, "v"));
+    let too_large = refusal(session.set("larger", vec![7; 80 << 20]));
+    assert!(matches!(too_large, CallRefusal::TooLarge { .. }), "{too_large}");
+    assert_eq!(session.try_get("larger").unwrap(), None);
     assert!(matches!(limit, CallRefusal::TooLarge { found: 2000, limit: 1024, .. }), "{limit}");
 }
 
@@ -379,6 +392,35 @@ fn a_lost_coordinator_ends_pending_and_later_calls() {
         assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     });
     assert!(matches!(session.leave(), Err(SessionError::Lost { .. })));
+}
+
+#[test]
+fn with_the_coordinator_its_host_is_lost() {
+    let job = Job::start(2);
+    let sessions = std::thread::scope(|scope| {
+        let ranks = [0, 1].map(|rank| {
+            let mut options = job.options(rank);
+            options.host = Some(Rank(0));
+            scope.spawn(move || join(&options).unwrap())
+        });
+        ranks.map(|rank| rank.join().unwrap())
+    });
+    job.coordinator.shutdown();
+    let failure = sessions[1].failures().wait(AMPLE).unwrap();
+    assert_eq!(failure.to_string(), "rank 0 closed its connection without leaving");
+    // It knows better of itself.
+    assert!(matches!(sessions[0].try_get("k"), Err(SessionError::Lost { .. })));
+    assert_eq!(sessions[0].failures().first(), None);
+}
+
+#[test]
+fn heartbeats_keep_an_idle_rank_alive() {
+    let heartbeat_timeout = Duration::from_secs(2);
+    let job = Job::start_with(LOOPBACK, JobSecret::generate().unwrap(), 1, heartbeat_timeout);
+    let session = job.join(0);
+    assert_eq!(session.failures().wait(2 * heartbeat_timeout), None);
+    session.leave().unwrap();
+    assert_eq!(job.coordinator.status().failed, []);
 }
 
 #[test]

@@ -35,6 +35,12 @@ const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a dismissed peer may take to close its connection.
 const DISMISSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The code of a connection that has served its purpose.
+const DONE: VarInt = VarInt::from_u32(0);
+
+/// The code of a connection from one who does not belong here.
+const REFUSED: VarInt = VarInt::from_u32(1);
+
 /// Calls that one member may have under way.
 const CONCURRENT_CALLS: u32 = 1024;
 
@@ -193,6 +199,12 @@ impl Shared {
         connection
     }
 
+    /// Ends a connection and says why on both sides.
+    fn refuse(&self, connection: &quinn::Connection, reason: &str) {
+        self.refusals.log(connection.remote_address(), &reason);
+        connection.close(REFUSED, reason.as_bytes());
+    }
+
     fn close(&self, connection: ConnectionId, timed_out: bool) {
         self.lock().members.remove(&connection);
         self.apply(Event::Closed { connection, timed_out });
@@ -257,10 +269,10 @@ async fn admit_peers(shared: Arc<Shared>, mut incoming: mpsc::Receiver<PeerConne
     while let Some(peer) = incoming.recv().await {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            if let Err(reason) = serve_peer(&shared, &peer).await {
-                shared.refusals.log(peer.connection.remote_address(), &reason);
+            match serve_peer(&shared, &peer).await {
+                Ok(()) => peer.connection.close(DONE, b""),
+                Err(reason) => shared.refuse(&peer.connection, &reason),
             }
-            peer.connection.close(VarInt::from_u32(0), b"");
         });
     }
 }
@@ -356,8 +368,7 @@ async fn serve_calls(shared: &Arc<Shared>, id: ConnectionId, connection: &quinn:
         let (shared, connection) = (Arc::clone(shared), connection.clone());
         tokio::spawn(async move {
             if let Err(reason) = serve_call(&shared, id, send, receive).await {
-                shared.refusals.log(connection.remote_address(), &reason);
-                connection.close(VarInt::from_u32(1), reason.as_bytes());
+                shared.refuse(&connection, &reason);
             }
         });
     }

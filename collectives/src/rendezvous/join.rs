@@ -32,6 +32,9 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 /// The longest wait between two tries.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
+/// What a limit means that is beyond what the clock can show.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// What a process joins, and as what.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
@@ -51,6 +54,8 @@ pub struct JoinOptions {
     pub secret: JobSecret,
     /// Where the secret is from, for errors.
     pub key: String,
+    /// The rank whose process hosts the coordinator; `None` when a launcher does.
+    pub host: Option<Rank>,
     /// How long the coordinator and all ranks may take to come.
     pub timeout: Duration,
 }
@@ -157,7 +162,7 @@ impl Session {
             incarnation: u64::from_le_bytes(random_bytes()?),
             accept,
             endpoint: None,
-            deadline: start + options.timeout,
+            deadline: start.checked_add(options.timeout).unwrap_or(start + FOREVER),
             next_report: start + REPORT_INTERVAL,
         };
         let mut backoff = FIRST_BACKOFF;
@@ -210,8 +215,13 @@ impl Joining<'_> {
             devices: options.devices,
             address: endpoint.local_address(),
         };
-        let coordinator = options.coordinator.clone();
-        let shared = Shared::start(&endpoint, connection, coordinator, FromMember::Join(join));
+        let shared = Shared::start(
+            &endpoint,
+            connection,
+            options.coordinator.clone(),
+            options.host.filter(|host| *host != options.rank),
+            FromMember::Join(join),
+        );
         let (ranks, heartbeat_timeout) = self.wait_for_all(&shared)?;
         let topology = Topology::new(options.job.clone(), options.attempt, ranks);
         let topology = topology.map_err(|detail| {

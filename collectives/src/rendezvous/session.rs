@@ -17,7 +17,7 @@ use super::message::{
     FromMember, MAX_CALL_BYTES, MAX_TO_MEMBER_BYTES, Reply, Request, ToMember, decode, encode,
     encode_frame, read_frame,
 };
-use super::{CallRefusal, JoinRefusal, MissingRanks, RankFailure};
+use super::{CallRefusal, FailureCause, JoinRefusal, MissingRanks, RankFailure};
 use crate::{PeerEndpoint, Rank, RankInfo, Topology};
 
 /// How much later than its deadline an answer may come: the time it travels.
@@ -94,6 +94,8 @@ pub(super) struct Shared {
     connection: quinn::Connection,
     /// Where the coordinator is, for errors.
     coordinator: String,
+    /// The rank that is lost with the coordinator.
+    host: Option<Rank>,
     outgoing: mpsc::UnboundedSender<FromMember>,
     heartbeat: Notify,
     state: Mutex<State>,
@@ -187,7 +189,7 @@ impl Session {
     /// not set and a rank has failed; or when the coordinator is lost.
     pub fn get(&self, key: &str, timeout: Duration) -> Result<Bytes, SessionError> {
         let call = || format!("get {key:?}");
-        match self.call(call, Request::Get { key: key.to_owned(), timeout }, timeout)? {
+        match self.call(call, &Request::Get { key: key.to_owned(), timeout }, timeout)? {
             Reply::Value(value) => Ok(value),
             other => Err(self.nonsense(call, &other)),
         }
@@ -199,7 +201,7 @@ impl Session {
     /// When the coordinator is lost.
     pub fn try_get(&self, key: &str) -> Result<Option<Bytes>, SessionError> {
         let call = || format!("try-get {key:?}");
-        match self.call(call, Request::TryGet { key: key.to_owned() }, PROMPT_TIMEOUT)? {
+        match self.call(call, &Request::TryGet { key: key.to_owned() }, PROMPT_TIMEOUT)? {
             Reply::Absent => Ok(None),
             Reply::Value(value) => Ok(Some(value)),
             other => Err(self.nonsense(call, &other)),
@@ -212,7 +214,7 @@ impl Session {
     /// When the coordinator is lost.
     pub fn delete(&self, key: &str) -> Result<bool, SessionError> {
         let call = || format!("delete {key:?}");
-        match self.call(call, Request::Delete { key: key.to_owned() }, PROMPT_TIMEOUT)? {
+        match self.call(call, &Request::Delete { key: key.to_owned() }, PROMPT_TIMEOUT)? {
             Reply::Absent => Ok(false),
             Reply::Done => Ok(true),
             other => Err(self.nonsense(call, &other)),
@@ -225,7 +227,7 @@ impl Session {
     /// When they are too many for one answer, or the coordinator is lost.
     pub fn list(&self, prefix: &str) -> Result<Vec<(String, Bytes)>, SessionError> {
         let call = || format!("list {prefix:?}");
-        match self.call(call, Request::List { prefix: prefix.to_owned() }, PROMPT_TIMEOUT)? {
+        match self.call(call, &Request::List { prefix: prefix.to_owned() }, PROMPT_TIMEOUT)? {
             Reply::Entries(entries) => Ok(entries),
             other => Err(self.nonsense(call, &other)),
         }
@@ -240,7 +242,7 @@ impl Session {
     /// lost.
     pub fn barrier(&self, name: &str, timeout: Duration) -> Result<(), SessionError> {
         let call = || format!("barrier {name:?}");
-        match self.call(call, Request::Barrier { name: name.to_owned(), timeout }, timeout)? {
+        match self.call(call, &Request::Barrier { name: name.to_owned(), timeout }, timeout)? {
             Reply::Done => Ok(()),
             other => Err(self.nonsense(call, &other)),
         }
@@ -278,7 +280,7 @@ impl Session {
     fn set_key(&self, key: &str, value: Bytes, overwrite: bool) -> Result<(), SessionError> {
         let call = || format!("set {key:?}");
         let request = Request::Set { key: key.to_owned(), value, overwrite };
-        match self.call(call, request, PROMPT_TIMEOUT)? {
+        match self.call(call, &request, PROMPT_TIMEOUT)? {
             Reply::Done => Ok(()),
             other => Err(self.nonsense(call, &other)),
         }
@@ -287,14 +289,24 @@ impl Session {
     fn call(
         &self,
         call: impl Fn() -> String,
-        request: Request,
+        request: &Request,
         timeout: Duration,
     ) -> Result<Reply, SessionError> {
+        let request = encode(request);
+        if request.len() > MAX_CALL_BYTES {
+            let number = |n| u64::try_from(n).unwrap_or(u64::MAX);
+            let refusal = CallRefusal::TooLarge {
+                what: "a request of bytes".to_owned(),
+                found: number(request.len()),
+                limit: number(MAX_CALL_BYTES),
+            };
+            return Err(SessionError::Refused { call: call(), refusal });
+        }
         let (sender, receiver) = sync_channel(1);
         let connection = self.shared.connection.clone();
         let task = self.endpoint.handle().spawn(async move {
             // The caller may have given up.
-            let _ = sender.send(exchange(&connection, &request).await);
+            let _ = sender.send(exchange(&connection, request).await);
         });
         let waited = timeout.saturating_add(REPLY_GRACE);
         match receiver.recv_timeout(waited) {
@@ -378,12 +390,14 @@ impl Shared {
         endpoint: &PeerEndpoint,
         connection: quinn::Connection,
         coordinator: String,
+        host: Option<Rank>,
         first: FromMember,
     ) -> Arc<Self> {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Self {
             connection,
             coordinator,
+            host,
             outgoing,
             heartbeat: Notify::new(),
             state: Mutex::default(),
@@ -456,6 +470,9 @@ fn how_it_ended(reason: &ConnectionError) -> String {
         ConnectionError::ApplicationClosed(close) if close.reason.is_empty() => {
             "it closed the connection".to_owned()
         }
+        ConnectionError::ApplicationClosed(close) => {
+            format!("it closed the connection: {}", String::from_utf8_lossy(&close.reason))
+        }
         ConnectionError::LocallyClosed => "this process closed the connection".to_owned(),
         ConnectionError::TimedOut => "it fell silent".to_owned(),
         other => other.to_string(),
@@ -476,11 +493,21 @@ async fn talk(shared: Arc<Shared>, queue: mpsc::UnboundedReceiver<FromMember>) {
     }
     // A stream may end a little before the connection, which knows the reason.
     let closed = tokio::time::timeout(CLOSE_GRACE, shared.connection.closed()).await;
-    shared.stand(Standing::Lost(match closed {
-        Ok(reason) => how_it_ended(&reason),
+    let detail = match &closed {
+        Ok(reason) => how_it_ended(reason),
         Err(_) => "it speaks nonsense".to_owned(),
-    }));
+    };
+    let was_joined = matches!(shared.lock().standing, Standing::Joined { .. });
+    shared.stand(Standing::Lost(detail));
     shared.give_up();
+    if let Some(rank) = shared.host.filter(|_| was_joined && !this_side_ended(&closed)) {
+        // Nobody is left to say it: with the coordinator, the rank that hosted it is gone.
+        shared.fail(&RankFailure { rank, cause: FailureCause::Disconnected });
+    }
+}
+
+fn this_side_ended<E>(closed: &Result<ConnectionError, E>) -> bool {
+    matches!(closed, Ok(ConnectionError::LocallyClosed))
 }
 
 async fn speak(
@@ -517,9 +544,9 @@ async fn listen(shared: &Shared, mut receive: RecvStream) {
 }
 
 /// Asks and hears the answer on a stream of its own; `None` when the connection does not last.
-async fn exchange(connection: &quinn::Connection, request: &Request) -> Option<Reply> {
+async fn exchange(connection: &quinn::Connection, request: Bytes) -> Option<Reply> {
     let (mut send, mut receive) = connection.open_bi().await.ok()?;
-    send.write_chunk(encode(request)).await.ok()?;
+    send.write_chunk(request).await.ok()?;
     send.finish().ok()?;
     decode(&receive.read_to_end(MAX_CALL_BYTES).await.ok()?).ok()
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::rendezvous::JoinRefusal;
 use crate::{HostId, Topology};
 
 const HEARTBEAT: Duration = Duration::from_secs(8);
