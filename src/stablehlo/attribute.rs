@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::op::Sharding;
-use super::{Literal, Location, Type};
+use super::{Literal, Location, Mesh, Type};
 use crate::ifrt::DType;
 
 /// The value of an attribute.
@@ -59,6 +59,8 @@ pub enum Attribute {
     Shardings(Vec<Sharding>),
     /// `#sdy<manual_axes{…}>`.
     Axes(Vec<String>),
+    /// `#sdy.mesh<…>`, without a name.
+    Mesh(Box<Mesh>),
     /// The value of an alias, shared by its uses.
     Shared(Arc<Self>),
     /// Something no operation gives a meaning to; the text as written.

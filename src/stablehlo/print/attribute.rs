@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use super::Constants;
 use super::literal::{constant, decimal};
 use crate::ifrt::DType;
+use crate::stablehlo::Mesh;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
 use crate::stablehlo::op::{AxisRef, DimSharding, Sharding};
 
@@ -53,6 +54,14 @@ pub(super) fn sharding(sharding: &Sharding) -> String {
         text += &format!(", replicated={{{}}}", axes.join(", "));
     }
     text + ">"
+}
+
+/// `<["x"=2, "y"=2], device_ids=[…]>`.
+pub(super) fn mesh(mesh: &Mesh) -> String {
+    let axes = mesh.axes.iter().map(|(axis, size)| format!("{}={size}", quoted(axis)));
+    let axes: Vec<String> = axes.collect();
+    let ids = mesh.device_ids.as_ref().map(|ids| format!(", device_ids=[{}]", list(ids)));
+    format!("<[{}]{}>", axes.join(", "), ids.unwrap_or_default())
 }
 
 /// `[<@mesh, …>, …]`.
@@ -138,6 +147,7 @@ impl fmt::Display for Attribute {
                 write!(f, "#sdy.sharding_per_value<{}>", shardings(values))
             }
             Self::Axes(names) => write!(f, "#sdy<manual_axes{}>", axes(names)),
+            Self::Mesh(value) => write!(f, "#sdy.mesh{}", mesh(value)),
             // Aliases are resolved above.
             Self::Shared(_) => Ok(()),
             Self::Opaque(text) => f.write_str(text),

@@ -16,7 +16,7 @@ use op::OpPrinter;
 
 use super::entity::Entity as _;
 use super::op::Sharding;
-use super::{Block, Function, Module, Region, Type, Value};
+use super::{Block, Function, Module, Region, ResultInfo, Type, Value};
 
 pub use fingerprint::Fingerprint;
 
@@ -53,15 +53,7 @@ impl fmt::Display for ModulePrinter<'_> {
              mhlo.num_replicas = {num_replicas} : i32}} {{"
         )?;
         for mesh in meshes {
-            write!(f, "  sdy.mesh {} = <[", symbol(&mesh.name))?;
-            separated(f, &mesh.axes, |f, (axis, size)| write!(f, "{}={size}", quoted(axis)))?;
-            f.write_str("]")?;
-            if let Some(ids) = &mesh.device_ids {
-                f.write_str(", device_ids=[")?;
-                separated(f, ids, |f, id| write!(f, "{id}"))?;
-                f.write_str("]")?;
-            }
-            f.write_str(">\n")?;
+            writeln!(f, "  sdy.mesh {} = {}", symbol(&mesh.name), attribute::mesh(mesh))?;
         }
         for function in functions {
             FunctionPrinter::new(function, self.constants).print(f)?;
@@ -163,13 +155,17 @@ impl<'a> FunctionPrinter<'a> {
             braces(f, &attributes)
         })?;
         f.write_str(")")?;
-        if !function.results.is_empty() {
-            f.write_str(" -> (")?;
-            separated(f, &function.results, |f, result| {
-                write!(f, "{}", result.ty)?;
-                braces(f, &shardings(result.sharding.as_ref(), result.hlo_sharding.as_ref()))
-            })?;
-            f.write_str(")")?;
+        match function.results.as_slice() {
+            [] => {}
+            [ResultInfo { ty, sharding: None, hlo_sharding: None }] => write!(f, " -> {ty}")?,
+            results => {
+                f.write_str(" -> (")?;
+                separated(f, results, |f, result| {
+                    write!(f, "{}", result.ty)?;
+                    braces(f, &shardings(result.sharding.as_ref(), result.hlo_sharding.as_ref()))
+                })?;
+                f.write_str(")")?;
+            }
         }
         f.write_str(" {\n")?;
         self.ops(f, function.entry, 2, "return")?;

@@ -248,11 +248,12 @@ fn properties(kind: &OpKind) -> Vec<String> {
         OpKind::DotGeneral(dot) => dot_properties(dot),
         OpKind::Convolution(convolution) => convolution_properties(convolution),
         OpKind::ReduceWindow(window) => {
-            let mut properties = vec![sizes("base_dilations", &window.base_dilations)];
-            properties.push(padding(window));
-            properties.push(sizes("window_dilations", &window.window_dilations));
+            let mut properties = Vec::new();
+            properties.extend(unless_ones("base_dilations", &window.base_dilations));
+            properties.extend(padding(window));
+            properties.extend(unless_ones("window_dilations", &window.window_dilations));
             properties.push(sizes("window_dimensions", &window.dimensions));
-            properties.push(sizes("window_strides", &window.strides));
+            properties.extend(unless_ones("window_strides", &window.strides));
             properties
         }
         OpKind::Sort { dimension, is_stable } => {
@@ -310,9 +311,21 @@ fn precision(precision: &[Precision]) -> Option<String> {
     (!cases.is_empty()).then(|| format!("precision_config = [{}]", cases.join(", ")))
 }
 
-fn padding(window: &Window) -> String {
+/// `padding`, unless there is none: the specification's default.
+fn padding(window: &Window) -> Option<String> {
     let rows: Vec<Vec<i64>> = window.padding.iter().map(|&(low, high)| vec![low, high]).collect();
-    format!("padding = {}", matrix(&rows, 2))
+    let some = rows.iter().flatten().any(|&padding| padding != 0);
+    some.then(|| format!("padding = {}", matrix(&rows, 2)))
+}
+
+/// A list per dimension, unless it is all ones: the specification's default.
+fn unless_ones(name: &str, values: &[usize]) -> Option<String> {
+    values.iter().any(|&value| value != 1).then(|| format!("{name} = {}", array(values)))
+}
+
+/// A flag, unless it is false: the specification's default.
+fn flag(name: &str, value: bool) -> Option<String> {
+    value.then(|| format!("{name} = true"))
 }
 
 /// `#name<a = [1], b = 2>` without the fields that are empty.
@@ -339,6 +352,10 @@ fn dot_properties(dot: &DotGeneral) -> Vec<String> {
     properties
 }
 
+fn index_vector_dim(dim: usize) -> Option<String> {
+    (dim != 0).then(|| format!("index_vector_dim = {dim}"))
+}
+
 fn gather_properties(gather: &Gather) -> Vec<String> {
     let numbers = dimension_numbers(
         "stablehlo.gather",
@@ -349,13 +366,12 @@ fn gather_properties(gather: &Gather) -> Vec<String> {
             ("start_indices_batching_dims", &gather.start_indices_batching_dims),
             ("start_index_map", &gather.start_index_map),
         ],
-        Some(format!("index_vector_dim = {}", gather.index_vector_dim)),
+        index_vector_dim(gather.index_vector_dim),
     );
-    vec![
-        format!("dimension_numbers = {numbers}"),
-        format!("indices_are_sorted = {}", gather.indices_are_sorted),
-        format!("slice_sizes = {}", array(&gather.slice_sizes)),
-    ]
+    let mut properties = vec![format!("dimension_numbers = {numbers}")];
+    properties.extend(flag("indices_are_sorted", gather.indices_are_sorted));
+    properties.push(format!("slice_sizes = {}", array(&gather.slice_sizes)));
+    properties
 }
 
 fn scatter_properties(scatter: &Scatter) -> Vec<String> {
@@ -368,13 +384,13 @@ fn scatter_properties(scatter: &Scatter) -> Vec<String> {
             ("scatter_indices_batching_dims", &scatter.scatter_indices_batching_dims),
             ("scatter_dims_to_operand_dims", &scatter.scatter_dims_to_operand_dims),
         ],
-        Some(format!("index_vector_dim = {}", scatter.index_vector_dim)),
+        index_vector_dim(scatter.index_vector_dim),
     );
-    vec![
-        format!("indices_are_sorted = {}", scatter.indices_are_sorted),
-        format!("scatter_dimension_numbers = {numbers}"),
-        format!("unique_indices = {}", scatter.unique_indices),
-    ]
+    let mut properties = Vec::new();
+    properties.extend(flag("indices_are_sorted", scatter.indices_are_sorted));
+    properties.push(format!("scatter_dimension_numbers = {numbers}"));
+    properties.extend(flag("unique_indices", scatter.unique_indices));
+    properties
 }
 
 fn convolution_properties(convolution: &Convolution) -> Vec<String> {
@@ -400,17 +416,15 @@ fn convolution_properties(convolution: &Convolution) -> Vec<String> {
         format!("batch_group_count = {} : i64", convolution.batch_group_count),
         format!("dimension_numbers = {}", conv_dimensions(&dimensions)),
         format!("feature_group_count = {} : i64", convolution.feature_group_count),
-        format!("lhs_dilation = {}", array(&window.base_dilations)),
-        padding(window),
     ];
+    properties.extend(unless_ones("lhs_dilation", &window.base_dilations));
+    properties.extend(padding(window));
     properties.extend(precision(&convolution.precision));
-    properties.push(format!("rhs_dilation = {}", array(&window.window_dilations)));
-    if convolution.window_reversal.is_empty() {
-        properties.push("window_reversal = array<i1>".to_owned());
-    } else {
+    properties.extend(unless_ones("rhs_dilation", &window.window_dilations));
+    if convolution.window_reversal.contains(&true) {
         let reversal = list(&convolution.window_reversal);
         properties.push(format!("window_reversal = array<i1: {reversal}>"));
     }
-    properties.push(format!("window_strides = {}", array(&window.strides)));
+    properties.extend(unless_ones("window_strides", &window.strides));
     properties
 }

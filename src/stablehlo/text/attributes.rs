@@ -230,6 +230,7 @@ impl<'a> Cursor<'a> {
                 Ok(Attribute::Case { family: "result_accuracy_mode".to_owned(), case })
             }
             _ if name.starts_with("stablehlo.") => self.fields(name, aliases),
+            "sdy.mesh" => self.mesh(String::new()).map(|mesh| Attribute::Mesh(Box::new(mesh))),
             "sdy.sharding" => self.bracketed_sharding().map(Attribute::Sharding),
             "sdy.sharding_per_value" => {
                 self.expect("<")?;

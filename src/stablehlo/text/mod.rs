@@ -7,6 +7,7 @@
 mod attributes;
 mod cursor;
 mod error;
+mod generic;
 mod literals;
 mod module;
 mod operation;

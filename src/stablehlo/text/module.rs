@@ -1,4 +1,4 @@
-//! Modules, meshes and functions.
+//! Modules, meshes and functions in their custom forms; what their attributes mean.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::cursor::{Cursor, Parsed};
 use super::operation::BodyReader;
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
 use crate::stablehlo::op::Sharding;
-use crate::stablehlo::{Function, Module, Param, ResultInfo, Type};
+use crate::stablehlo::{Function, Mesh, Module, Param, ResultInfo, Type};
 
 /// Attributes of modules, functions, parameters and results that do not change what is computed
 /// or where: notes of the frontend and hints of other compilers.
@@ -23,11 +23,23 @@ fn is_harmless(name: &str) -> bool {
         )
 }
 
+/// What is written about a function besides its body.
+pub(super) struct Signature {
+    /// Whether it may be called from outside.
+    pub(super) public: bool,
+    /// The attributes of each parameter.
+    pub(super) parameters: Vec<Vec<NamedAttribute>>,
+    /// The types and attributes of the results.
+    pub(super) results: Vec<(Type, Vec<NamedAttribute>)>,
+    /// The attributes of the function.
+    pub(super) attributes: Vec<NamedAttribute>,
+}
+
 /// Reads one module.
 pub(super) struct ModuleReader<'a> {
-    cursor: Cursor<'a>,
-    aliases: Aliases<'a>,
-    module: Module,
+    pub(super) cursor: Cursor<'a>,
+    pub(super) aliases: Aliases<'a>,
+    pub(super) module: Module,
     functions: HashSet<String>,
     meshes: HashSet<String>,
 }
@@ -53,24 +65,35 @@ impl<'a> ModuleReader<'a> {
     /// Aliases, then `module @name attributes {…} {…}` or its contents alone.
     pub(super) fn read(mut self) -> Parsed<Module> {
         self.alias_definitions()?;
-        if self.cursor.eat_word("module") {
+        let is_module = if self.cursor.eat_word("module") {
             self.header()?;
             self.cursor.expect("{")?;
-            while !self.cursor.eat("}") {
-                self.item()?;
-            }
+            self.items()?;
+            true
+        } else {
+            self.generic_module()?
+        };
+        if is_module {
             self.cursor.skip_trailing_location()?;
             self.alias_definitions()?;
             if !self.cursor.at_end() {
                 return self.cursor.unexpected("the end of the text after the module");
             }
-        } else {
-            while !self.cursor.at_end() {
-                self.item()?;
-                self.alias_definitions()?;
-            }
+            return Ok(self.module);
+        }
+        while !self.cursor.at_end() {
+            self.item()?;
+            self.alias_definitions()?;
         }
         Ok(self.module)
+    }
+
+    /// Functions and meshes up to and with the `}` that ends the module.
+    pub(super) fn items(&mut self) -> Parsed<()> {
+        while !self.cursor.eat("}") {
+            self.item()?;
+        }
+        Ok(())
     }
 
     fn alias_definitions(&mut self) -> Parsed<()> {
@@ -87,7 +110,12 @@ impl<'a> ModuleReader<'a> {
         if !self.cursor.eat_word("attributes") {
             return Ok(());
         }
-        for entry in self.cursor.dictionary(&self.aliases)? {
+        let attributes = self.cursor.dictionary(&self.aliases)?;
+        self.module_attributes(attributes)
+    }
+
+    pub(super) fn module_attributes(&mut self, attributes: Vec<NamedAttribute>) -> Parsed<()> {
+        for entry in attributes {
             match entry.name.as_str() {
                 "mhlo.num_partitions" => self.module.num_partitions = self.count(&entry)?,
                 "mhlo.num_replicas" => self.module.num_replicas = self.count(&entry)?,
@@ -109,7 +137,7 @@ impl<'a> ModuleReader<'a> {
         }
     }
 
-    fn wrong<T>(&self, entry: &NamedAttribute, expected: &str) -> Parsed<T> {
+    pub(super) fn wrong<T>(&self, entry: &NamedAttribute, expected: &str) -> Parsed<T> {
         let message = format!("`{}` must be {expected}", entry.name);
         self.cursor.error_in(entry.location, message, false)
     }
@@ -123,7 +151,7 @@ impl<'a> ModuleReader<'a> {
     fn item(&mut self) -> Parsed<()> {
         let start = self.cursor.offset();
         if self.cursor.peek() == Some(b'"') {
-            return self.cursor.not_known(start, "the generic form of what a module contains");
+            return self.generic_item();
         }
         match self.cursor.word("`func.func` or `sdy.mesh`")? {
             "func.func" => self.function(start),
@@ -135,17 +163,26 @@ impl<'a> ModuleReader<'a> {
     /// `@name = <["x"=2]> {attributes}`.
     fn mesh(&mut self, start: usize) -> Parsed<()> {
         let name = self.cursor.symbol()?;
-        if !self.meshes.insert(name.clone()) {
-            return self.cursor.error_at(start, format!("the mesh @{name} is defined twice"));
-        }
         self.cursor.expect("=")?;
         let mesh = self.cursor.mesh(name)?;
-        for entry in self.cursor.optional_dictionary(&self.aliases)? {
-            if !is_harmless(&entry.name) {
-                return self.unknown(&entry, "a mesh");
-            }
-        }
+        let attributes = self.cursor.optional_dictionary(&self.aliases)?;
         self.cursor.skip_trailing_location()?;
+        self.add_mesh(start, mesh, &attributes)
+    }
+
+    pub(super) fn add_mesh(
+        &mut self,
+        start: usize,
+        mesh: Mesh,
+        attributes: &[NamedAttribute],
+    ) -> Parsed<()> {
+        if let Some(entry) = attributes.iter().find(|entry| !is_harmless(&entry.name)) {
+            return self.unknown(entry, "a mesh");
+        }
+        if !self.meshes.insert(mesh.name.clone()) {
+            let message = format!("the mesh @{} is defined twice", mesh.name);
+            return self.cursor.error_at(start, message);
+        }
         self.module.meshes.push(mesh);
         Ok(())
     }
@@ -160,11 +197,11 @@ impl<'a> ModuleReader<'a> {
         let name = self.cursor.symbol()?;
         let location = self.cursor.location(start);
         let mut body = BodyReader::new(&mut self.cursor, &self.aliases, name, location);
-        let attributes = parameters(&mut body)?;
+        let parameters = parameters(&mut body)?;
         let results = if body.cursor.eat("->") { results(&mut body)? } else { Vec::new() };
-        let mut function_attributes = Vec::new();
+        let mut attributes = Vec::new();
         if body.cursor.eat_word("attributes") {
-            function_attributes = body.cursor.dictionary(body.aliases)?;
+            attributes = body.cursor.dictionary(body.aliases)?;
         }
         if body.cursor.peek() != Some(b'{') {
             return body.cursor.not_known(start, "a function without a body");
@@ -174,18 +211,17 @@ impl<'a> ModuleReader<'a> {
         body.scoped(|body| body.operations(entry))?;
         body.cursor.skip_trailing_location()?;
         let function = body.function;
-        self.add_function(start, function, attributes, results, &function_attributes, public)
+        self.add_function(start, function, Signature { public, parameters, results, attributes })
     }
 
-    fn add_function(
+    /// Gives the attributes of a function a meaning and adds it to the module.
+    pub(super) fn add_function(
         &mut self,
         start: usize,
         mut function: Function,
-        parameters: Vec<Vec<NamedAttribute>>,
-        results: Vec<(Type, Vec<NamedAttribute>)>,
-        attributes: &[NamedAttribute],
-        public: bool,
+        signature: Signature,
     ) -> Parsed<()> {
+        let Signature { public, parameters, results, attributes } = signature;
         if let Some(entry) = attributes.iter().find(|entry| !is_harmless(&entry.name)) {
             return self.unknown(entry, "a function");
         }

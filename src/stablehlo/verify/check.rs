@@ -110,7 +110,7 @@ impl<'a> Check<'a> {
     }
 
     /// The only result must have this shape.
-    pub(super) fn result_shape(&self, expected: Vec<usize>, constraint: &'static str) -> Checked {
+    pub(super) fn result_shape(&self, expected: &[usize], constraint: &'static str) -> Checked {
         let found = &self.result(0)?.shape;
         self.require(found.dims() == expected, constraint, || {
             format!("the result has the shape {found}, expected {expected:?}")

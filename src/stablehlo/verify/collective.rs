@@ -148,7 +148,7 @@ pub(super) fn reduce_scatter(
     })?;
     expected[dimension] = size / members;
     let dtypes = check.combiner(0, &[operand.dtype], "C7")?;
-    check.result_shape(expected, "C8")?;
+    check.result_shape(&expected, "C8")?;
     check.result_dtype(dtypes[0], "C9")
 }
 

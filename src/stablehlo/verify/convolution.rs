@@ -97,7 +97,7 @@ fn groups(check: &Check<'_>, convolution: &Convolution) -> Checked {
         check.length("precision_config", precision, 2, "C24")?;
     }
     let divides = |size: usize, count: usize, what: &str, constraint| {
-        check.require(size % count == 0, constraint, || {
+        check.require(size.is_multiple_of(count), constraint, || {
             format!("{what} of {size} cannot be split in {count} groups")
         })
     };
@@ -132,5 +132,5 @@ fn result_shape(check: &Check<'_>, convolution: &Convolution, rank: usize) -> Ch
         };
         expected[output] = count;
     }
-    check.result_shape(expected, "C25")
+    check.result_shape(&expected, "C25")
 }

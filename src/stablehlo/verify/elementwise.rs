@@ -107,7 +107,7 @@ pub(super) fn unary(check: &Check<'_>, unary: Unary) -> Checked {
     check.counts(1, 1, 0)?;
     let operand = check.operand(0)?;
     takes(check, unary_kinds(unary), operand.dtype)?;
-    check.result_shape(operand.shape.dims().to_vec(), "C1")?;
+    check.result_shape(operand.shape.dims(), "C1")?;
     match unary {
         Unary::Abs | Unary::Imag | Unary::Real => check.result_dtype(part(operand.dtype), "C2"),
         Unary::IsFinite => check.result_dtype(DType::Bool, "O1"),
@@ -124,7 +124,7 @@ pub(super) fn binary(check: &Check<'_>, binary: Binary) -> Checked {
     if binary != Binary::Complex {
         return check.equal("type of the result", lhs, check.result(0)?, "C1");
     }
-    check.result_shape(lhs.shape.dims().to_vec(), "C2")?;
+    check.result_shape(lhs.shape.dims(), "C2")?;
     match lhs.dtype {
         DType::F32 => check.result_dtype(DType::C64, "C3"),
         DType::F64 => check.result_dtype(DType::C128, "C3"),
@@ -138,7 +138,7 @@ pub(super) fn compare(check: &Check<'_>, compare_type: Option<CompareType>) -> C
     let (lhs, rhs) = (check.operand(0)?, check.operand(1)?);
     check.equal("element type of the right operand", &lhs.dtype, &rhs.dtype, "C1")?;
     check.equal("shape of the right operand", &lhs.shape, &rhs.shape, "C2")?;
-    check.result_shape(lhs.shape.dims().to_vec(), "C2")?;
+    check.result_shape(lhs.shape.dims(), "C2")?;
     check.result_dtype(DType::Bool, "O1")?;
     let dtype = lhs.dtype;
     let fits = match compare_type {
@@ -192,7 +192,7 @@ pub(super) fn clamp(check: &Check<'_>) -> Checked {
 /// `convert`.
 pub(super) fn convert(check: &Check<'_>) -> Checked {
     check.counts(1, 1, 0)?;
-    check.result_shape(check.operand(0)?.shape.dims().to_vec(), "C1")
+    check.result_shape(check.operand(0)?.shape.dims(), "C1")
 }
 
 /// `bitcast_convert`.

@@ -82,7 +82,7 @@ pub(super) fn gather(check: &Check<'_>, gather: &Gather) -> Checked {
     }
     let batch = without(indices.shape.dims(), &[*index_vector_dim]);
     let offsets = without(slice_sizes, &removed);
-    check.result_shape(combine(offset_dims, &offsets, &batch), "C22")?;
+    check.result_shape(&combine(offset_dims, &offsets, &batch), "C22")?;
     check.result_dtype(operand.dtype, "C23")
 }
 

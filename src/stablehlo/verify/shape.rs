@@ -54,7 +54,7 @@ pub(super) fn transpose(check: &Check<'_>, permutation: &[usize]) -> Checked {
     check.in_range("permutation", permutation, operand.shape.rank(), "C2")?;
     check.unique("permutation", permutation, "C2")?;
     let dims = operand.shape.dims();
-    check.result_shape(permutation.iter().map(|&dim| dims[dim]).collect(), "C3")
+    check.result_shape(&permutation.iter().map(|&dim| dims[dim]).collect::<Vec<_>>(), "C3")
 }
 
 /// `slice`.
@@ -80,7 +80,7 @@ pub(super) fn slice(
         check.require(stride > 0, "C4", || format!("the stride of dimension {dim} is 0"))?;
         expected.push((limit - start).div_ceil(stride));
     }
-    check.result_shape(expected, "C5")
+    check.result_shape(&expected, "C5")
 }
 
 /// `concatenate`.
@@ -111,7 +111,7 @@ pub(super) fn concatenate(check: &Check<'_>, dimension: usize) -> Checked {
     check.result_dtype(first.dtype, "C5")?;
     let mut expected = first.shape.dims().to_vec();
     expected[dimension] = size;
-    check.result_shape(expected, "C6")
+    check.result_shape(&expected, "C6")
 }
 
 /// `pad`.
@@ -135,7 +135,7 @@ pub(super) fn pad(check: &Check<'_>, low: &[i64], high: &[i64], interior: &[usiz
             .map_err(|_| check.error("C4", format!("dimension {dim} gets the size {padded}")))?;
         expected.push(padded);
     }
-    check.result_shape(expected, "C4")
+    check.result_shape(&expected, "C4")
 }
 
 /// `reverse`.
@@ -160,7 +160,7 @@ pub(super) fn dynamic_slice(check: &Check<'_>, sizes: &[usize]) -> Checked {
         format!("slice_sizes = {sizes:?} is larger than {}", operand.shape)
     })?;
     check.result_dtype(operand.dtype, "C1")?;
-    check.result_shape(sizes.to_vec(), "C5")
+    check.result_shape(sizes, "C5")
 }
 
 /// `dynamic_update_slice`.

@@ -46,7 +46,7 @@ pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
     };
     let lhs_free = free(lhs_dims, &lhs_used);
     let rhs_free = free(rhs_dims, &rhs_used);
-    check.result_shape(batch.chain(lhs_free).chain(rhs_free).collect(), "C12")
+    check.result_shape(&batch.chain(lhs_free).chain(rhs_free).collect::<Vec<_>>(), "C12")
 }
 
 /// The inputs and init values of a reduction over several arrays at once.
@@ -58,7 +58,7 @@ fn inputs<'a>(
 ) -> Checked<Vec<&'a TensorType>> {
     let operands = check.data.operands.len();
     let count = operands / 2;
-    check.require(count > 0 && operands % 2 == 0, counts, || {
+    check.require(count > 0 && operands.is_multiple_of(2), counts, || {
         format!("expected inputs and as many init values, found {operands} operands")
     })?;
     check.counts(operands, count, 1)?;
