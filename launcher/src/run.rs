@@ -35,6 +35,8 @@ use crate::sweep;
 const MEMBERSHIP_PERIOD: Duration = Duration::from_millis(200);
 /// How long the launcher hunts for what its ranks left running.
 const SWEEP_LIMIT: Duration = Duration::from_secs(5);
+/// How long output may be stuck when the user has ended the job.
+const IMPATIENCE: Duration = Duration::from_secs(2);
 /// How much longer than the launcher a rank waits for the others to join, so that the launcher,
 /// which knows who is missing, speaks first.
 const INIT_MARGIN: Duration = Duration::from_secs(5);
@@ -261,9 +263,13 @@ impl Running {
             self.output.notes().say(&format!("cannot look for leftover processes: {error}"));
         }
         self.output.finish();
-        // Whoever reads the output may take their time; a signal says that they will not.
+        // Whoever reads the output may take their time, unless time is up; a signal says so too.
+        let patience = match self.job.cause() {
+            Some(Cause::Interrupted(_) | Cause::TimedOut(_)) => IMPATIENCE,
+            _ => Duration::MAX,
+        };
         let shown = loop {
-            match self.inbox.recv() {
+            match self.inbox.recv_timeout(patience) {
                 Ok(Message::Shown(shown)) => break Some(shown),
                 Ok(Message::Signal(signal)) if signals::is_ending(signal) => break None,
                 Ok(_) => {}

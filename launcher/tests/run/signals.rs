@@ -4,7 +4,9 @@ use std::process::Child;
 
 use rustix::process::Signal;
 
-use crate::support::{Scratch, code, finish, is_alive, is_ignored, lockstep, signal, stderr};
+use crate::support::{
+    Scratch, code, eventually, finish, is_alive, is_ignored, lockstep, signal, stderr,
+};
 
 /// Two ranks that run `body` (which has `$dir` and its rank) after telling their pids.
 fn start(scratch: &Scratch, options: &[&str], body: &str) -> (Child, Vec<u32>) {
@@ -63,6 +65,24 @@ fn a_second_signal_kills_at_once() {
     assert!(!pids.into_iter().any(is_alive));
     let text = stderr(&output);
     assert_eq!(text.matches("was told to end and was killed by signal 9").count(), 2, "{text}");
+}
+
+#[test]
+fn output_that_nobody_reads_does_not_keep_an_ended_job() {
+    let scratch = Scratch::new();
+    let (mut launcher, pids) = start(&scratch, &[], "echo $$ > $dir/pid$rank; exec yes");
+    let unread = launcher.stdout.take();
+    for &pid in &pids {
+        eventually("a blocked rank", || is_blocked_yes(pid).then_some(()));
+    }
+    signal(launcher.id(), Signal::TERM);
+    assert_eq!(code(&finish(launcher)), 143);
+    drop(unread);
+}
+
+/// `yes` sleeps for no other reason than that its pipe is full.
+fn is_blocked_yes(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains("(yes) S"))
 }
 
 #[test]
