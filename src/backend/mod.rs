@@ -5,9 +5,11 @@
 //! [`Executable::execute`] brings along.
 
 mod collective;
+pub mod cpu;
 
 pub use collective::{CollectiveContext, CollectiveSite, Reduction};
 
+use std::any::Any;
 use std::sync::Arc;
 
 use crate::ifrt::Result;
@@ -57,6 +59,9 @@ pub struct Buffer {
 pub trait DeviceMemory: Send + Sync {
     /// The contents.
     fn bytes(&self) -> &[u8];
+
+    /// The same memory, for the backend that made it to recognise and reuse.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 impl Buffer {
@@ -68,6 +73,11 @@ impl Buffer {
     /// The contents.
     pub fn bytes(&self) -> &[u8] {
         self.inner.bytes()
+    }
+
+    /// The memory, whose other owners keep it alive and unchanged.
+    pub fn into_memory(self) -> Arc<dyn DeviceMemory> {
+        self.inner
     }
 }
 

@@ -1,0 +1,22 @@
+//! The kernels: loops over flat memory, one operation family a file.
+//!
+//! A kernel knows shapes and element types, and nothing of programs, slots or devices. It is
+//! built once, when a program is compiled, and run many times.
+
+pub(super) mod compare;
+pub(super) mod convert;
+pub(super) mod dot;
+pub(super) mod dynamic_slice;
+pub(super) mod element;
+pub(super) mod elementwise;
+pub(super) mod fold;
+pub(super) mod gather;
+pub(super) mod index;
+pub(super) mod iota;
+pub(super) mod math;
+pub(super) mod pad;
+pub(super) mod reduce;
+pub(super) mod scatter;
+pub(super) mod shape;
+pub(super) mod sort;
+pub(super) mod transfer;

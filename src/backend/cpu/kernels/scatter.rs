@@ -1,0 +1,251 @@
+//! `scatter`: updates combined into a copy of the operand at places that indices name.
+//!
+//! Updates run in row-major order of the batch. An element of an update that falls outside the
+//! operand is skipped, as the specification says; the rest of its window is not.
+
+use super::elementwise::BinaryKernel;
+use super::gather::{IndexVector, batch_of};
+use super::index::IndexReader;
+use super::transfer::Transfer;
+use crate::backend::cpu::scalar_body::ScalarBody;
+use crate::backend::cpu::step::{Input, Kernel, Scratch};
+use crate::backend::cpu::view::{Odometer, advance, row_major};
+use crate::stablehlo::op;
+
+/// What happens to an element that an update meets.
+#[derive(Debug)]
+pub(crate) enum Update {
+    /// The update replaces it.
+    Assign,
+    /// One operation of the element and the update, of one operand.
+    Binary(BinaryKernel),
+    /// A body: the elements of all operands, then the updates.
+    Body(ScalarBody),
+}
+
+/// `scatter`: the inputs are the operands, the indices, the updates, all dense.
+#[derive(Debug)]
+pub(crate) struct Scatter {
+    update: Update,
+    /// Per operand, its bytes per element.
+    widths: Vec<usize>,
+    vector: IndexVector,
+    dims: Vec<usize>,
+    strides: Vec<isize>,
+    batch_dims: Vec<usize>,
+    batch_in_indices: Vec<isize>,
+    batch_in_updates: Vec<isize>,
+    /// Per operand dimension, the size of a window and how it moves through the updates.
+    window: Vec<usize>,
+    window_in_updates: Vec<isize>,
+    /// For windows that lie inside the operand.
+    whole: Transfer,
+}
+
+impl Scatter {
+    /// A scatter into operands with `dims`, at indices with `indices_dims`, of updates with
+    /// `updates_dims`.
+    pub(crate) fn new(
+        update: Update,
+        widths: Vec<usize>,
+        reader: IndexReader,
+        op: &op::Scatter,
+        dims: &[usize],
+        indices_dims: &[usize],
+        updates_dims: &[usize],
+    ) -> Self {
+        let updates_strides = row_major(updates_dims);
+        let batching = op
+            .input_batching_dims
+            .iter()
+            .copied()
+            .zip(op.scatter_indices_batching_dims.iter().copied());
+        let (batch_dims, batch_in_indices) = batch_of(indices_dims, op.index_vector_dim);
+        let batch_in_updates = (0..updates_dims.len())
+            .filter(|i| !op.update_window_dims.contains(i))
+            .map(|i| updates_strides[i])
+            .collect();
+        let mut window_dims = op.update_window_dims.iter();
+        let (window, window_in_updates): (Vec<usize>, Vec<isize>) = (0..dims.len())
+            .map(|i| {
+                let inserted =
+                    op.inserted_window_dims.contains(&i) || op.input_batching_dims.contains(&i);
+                let dim = if inserted { None } else { window_dims.next() };
+                dim.map_or((1, 0), |&dim| (updates_dims[dim], updates_strides[dim]))
+            })
+            .unzip();
+        let strides = row_major(dims);
+        Self {
+            update,
+            widths,
+            vector: IndexVector::new(
+                reader,
+                indices_dims,
+                op.index_vector_dim,
+                &op.scatter_dims_to_operand_dims,
+                batching,
+            ),
+            whole: Transfer::new(&window, &window_in_updates, &strides),
+            dims: dims.to_vec(),
+            strides,
+            batch_dims,
+            batch_in_indices,
+            batch_in_updates,
+            window,
+            window_in_updates,
+        }
+    }
+
+    /// The part of a window at `start` that lies inside the operand: the box, its position in the
+    /// updates and in the operand.
+    fn clip(&self, start: &[i64], position: usize) -> Option<(Transfer, usize, usize)> {
+        let (mut from, mut to) = (position, 0);
+        let mut sizes = Vec::with_capacity(start.len());
+        for (axis, &start) in start.iter().enumerate() {
+            let start = i128::from(start);
+            let first = (-start).max(0);
+            let end = (self.window[axis] as i128).min(self.dims[axis] as i128 - start);
+            if first >= end {
+                return None;
+            }
+            sizes.push(usize::try_from(end - first).ok()?);
+            from = advance(from, self.window_in_updates[axis], usize::try_from(first).ok()?);
+            to = advance(to, self.strides[axis], usize::try_from(start + first).ok()?);
+        }
+        Some((Transfer::new(&sizes, &self.window_in_updates, &self.strides), from, to))
+    }
+
+    /// The position of a window that lies wholly inside the operand.
+    fn position_inside(&self, start: &[i64]) -> Option<usize> {
+        let mut position = 0;
+        for (axis, &start) in start.iter().enumerate() {
+            let start = usize::try_from(start).ok()?;
+            if start.checked_add(self.window[axis])? > self.dims[axis] {
+                return None;
+            }
+            position = advance(position, self.strides[axis], start);
+        }
+        Some(position)
+    }
+}
+
+impl Kernel for Scatter {
+    fn in_place(&self) -> Vec<(usize, usize)> {
+        (0..self.widths.len()).map(|i| (i, i)).collect()
+    }
+
+    fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], _: &mut Scratch) {
+        let count = self.widths.len();
+        for (out, input) in outputs.iter_mut().zip(inputs) {
+            if let Input::Bytes(operand) = input {
+                out.copy_from_slice(operand);
+            }
+        }
+        let indices = inputs[count].bytes();
+        let updates: Vec<&[u8]> = inputs[count + 1..].iter().map(|input| input.bytes()).collect();
+        if updates.first().is_none_or(|updates| updates.is_empty()) {
+            return;
+        }
+        let mut combiner = Combiner::new(&self.update, &self.widths);
+        let mut start = vec![0; self.dims.len()];
+        let strides = [self.batch_in_indices.as_slice(), self.batch_in_updates.as_slice()];
+        let mut batch = Odometer::new(&self.batch_dims, strides, [0, 0]);
+        while let Some(([position, from], index)) = batch.next() {
+            self.vector.read(indices, position, index, &mut start);
+            if let Some(to) = self.position_inside(&start) {
+                combiner.apply(&self.whole, &updates, from, outputs, to);
+            } else if let Some((part, from, to)) = self.clip(&start, from) {
+                combiner.apply(&part, &updates, from, outputs, to);
+            }
+        }
+    }
+}
+
+/// Applies an [`Update`] to boxes of elements.
+struct Combiner<'a> {
+    update: &'a Update,
+    widths: &'a [usize],
+    evaluator: Option<crate::backend::cpu::scalar_body::Evaluator<'a>>,
+    /// Aligned copies of elements that are read and written at once.
+    before: Vec<Vec<u64>>,
+    updates: Vec<Vec<u64>>,
+}
+
+/// How many elements are combined at once.
+const RUN: usize = 256;
+
+impl<'a> Combiner<'a> {
+    fn new(update: &'a Update, widths: &'a [usize]) -> Self {
+        let evaluator = match update {
+            Update::Body(body) => Some(body.evaluator(RUN)),
+            Update::Assign | Update::Binary(_) => None,
+        };
+        let tiles = vec![vec![0; RUN]; widths.len()];
+        Self { update, widths, evaluator, before: tiles.clone(), updates: tiles }
+    }
+
+    fn apply(
+        &mut self,
+        part: &Transfer,
+        updates: &[&[u8]],
+        from: usize,
+        outputs: &mut [&mut [u8]],
+        to: usize,
+    ) {
+        match part.contiguous_run() {
+            Some(run) => part.for_each_run(from, to, |from, to| {
+                for first in (0..run).step_by(RUN) {
+                    let len = RUN.min(run - first);
+                    self.combine(updates, from + first, outputs, to + first, len);
+                }
+            }),
+            None => part.for_each(from, to, |from, to| self.combine(updates, from, outputs, to, 1)),
+        }
+    }
+
+    /// Combines `len` neighbouring elements.
+    fn combine(
+        &mut self,
+        updates: &[&[u8]],
+        from: usize,
+        outputs: &mut [&mut [u8]],
+        to: usize,
+        len: usize,
+    ) {
+        let range = |position: usize, width: usize| position * width..(position + len) * width;
+        match (self.update, &mut self.evaluator) {
+            (Update::Assign, _) => {
+                for ((out, update), &width) in outputs.iter_mut().zip(updates).zip(self.widths) {
+                    out[range(to, width)].copy_from_slice(&update[range(from, width)]);
+                }
+            }
+            (Update::Binary(kernel), _) => {
+                let width = self.widths[0];
+                let before = &mut bytemuck::cast_slice_mut(&mut self.before[0])[..len * width];
+                let out = &mut outputs[0][range(to, width)];
+                before.copy_from_slice(out);
+                kernel(before, &updates[0][range(from, width)], out);
+            }
+            (Update::Body(_), Some(evaluator)) => {
+                for (i, &width) in self.widths.iter().enumerate() {
+                    let before = &mut bytemuck::cast_slice_mut(&mut self.before[i])[..len * width];
+                    before.copy_from_slice(&outputs[i][range(to, width)]);
+                    let update = &mut bytemuck::cast_slice_mut(&mut self.updates[i])[..len * width];
+                    update.copy_from_slice(&updates[i][range(from, width)]);
+                }
+                let arguments: Vec<&[u8]> = self
+                    .before
+                    .iter()
+                    .chain(&self.updates)
+                    .zip(self.widths.iter().cycle())
+                    .map(|(tile, &width)| &bytemuck::cast_slice(tile)[..len * width])
+                    .collect();
+                evaluator.run(&arguments, len);
+                for (i, (out, &width)) in outputs.iter_mut().zip(self.widths).enumerate() {
+                    out[range(to, width)].copy_from_slice(evaluator.output(i, len));
+                }
+            }
+            (Update::Body(_), None) => {}
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Collectives: flat calls of the launch's context with blocked copies around them.
+//!
+//! Along any dimension, gathering is a flat gather of a new outermost dimension that is then moved
+//! into place; scattering and exchanging do the same in reverse. A collective of several operands
+//! is one call per operand, each with an ordinal of its own.
+
+use super::{Lowering, first};
+use crate::backend::Reduction;
+use crate::backend::cpu::collective::{CollectiveCall, CollectiveKind};
+use crate::backend::cpu::step::{Collective, ProcessId, Slot, Step};
+use crate::backend::cpu::view::View;
+use crate::ifrt::{DType, Result, Status};
+use crate::stablehlo::op::{Binary, Collective as Groups};
+use crate::stablehlo::{OpData, OpKind, Value};
+
+impl Lowering<'_> {
+    pub(super) fn collective(&mut self, op: &OpData) -> Result<()> {
+        match &op.kind {
+            OpKind::PartitionId => self.process_id(op, ProcessId::Partition),
+            OpKind::ReplicaId => self.process_id(op, ProcessId::Replica),
+            OpKind::AllReduce(groups) => {
+                let kind = CollectiveKind::AllReduce(self.reduction(op)?);
+                self.each_operand(op, |this, operand, result| {
+                    this.same_shape(&kind, groups, operand, result)
+                })
+            }
+            OpKind::CollectiveBroadcast(groups) => {
+                self.each_operand(op, |this, operand, result| {
+                    this.same_shape(&CollectiveKind::CollectiveBroadcast, groups, operand, result)
+                })
+            }
+            OpKind::CollectivePermute { source_target_pairs, channel_id } => {
+                let kind = CollectiveKind::CollectivePermute(source_target_pairs.clone());
+                let groups = Groups {
+                    replica_groups: Vec::new(),
+                    channel_id: *channel_id,
+                    use_global_device_ids: false,
+                };
+                self.each_operand(op, |this, operand, result| {
+                    this.same_shape(&kind, &groups, operand, result)
+                })
+            }
+            OpKind::AllGather { dimension, collective } => self
+                .each_operand(op, |this, operand, result| {
+                    this.all_gather(*dimension, collective, operand, result)
+                }),
+            OpKind::ReduceScatter { dimension, collective } => {
+                let reduction = self.reduction(op)?;
+                self.each_operand(op, |this, operand, result| {
+                    this.reduce_scatter(*dimension, reduction, collective, operand, result)
+                })
+            }
+            OpKind::AllToAll { split_dimension, concat_dimension, split_count, collective } => self
+                .each_operand(op, |this, operand, result| {
+                    let cut = (*split_dimension, *concat_dimension, *split_count);
+                    this.all_to_all(cut, collective, operand, result)
+                }),
+            _ => Err(self.unimplemented(op)),
+        }
+    }
+
+    fn process_id(&mut self, op: &OpData, id: ProcessId) -> Result<()> {
+        let output = self.new_slot(size_of::<u32>());
+        self.define(first(&op.results)?, output, View::dense(&[]));
+        self.steps.push(Step::ProcessId { id, output });
+        Ok(())
+    }
+
+    fn each_operand(
+        &mut self,
+        op: &OpData,
+        lower: impl Fn(&mut Self, Value, Value) -> Result<()>,
+    ) -> Result<()> {
+        for (&operand, &result) in op.operands.iter().zip(&op.results) {
+            lower(self, operand, result)?;
+        }
+        self.consume(&op.operands);
+        Ok(())
+    }
+
+    /// What the body of a reducing collective does.
+    fn reduction(&self, op: &OpData) -> Result<Reduction> {
+        let body = op.regions.first().and_then(|&region| self.recognise(region));
+        match body {
+            Some((Binary::Add, _)) => Ok(Reduction::Sum),
+            Some((Binary::Multiply, _)) => Ok(Reduction::Product),
+            Some((Binary::Maximum, _)) => Ok(Reduction::Max),
+            Some((Binary::Minimum, _)) => Ok(Reduction::Min),
+            Some((Binary::And, _)) => Ok(Reduction::And),
+            Some((Binary::Or, _)) => Ok(Reduction::Or),
+            Some((Binary::Xor, _)) => Ok(Reduction::Xor),
+            _ => Err(self.unimplemented_because(
+                op,
+                "with a body other than one add, multiply, maximum, minimum, and, or, xor",
+            )),
+        }
+    }
+
+    /// Emits the flat call and returns the slot of its result.
+    fn call(
+        &mut self,
+        kind: CollectiveKind,
+        groups: &Groups,
+        dtype: DType,
+        input: Slot,
+        output_bytes: usize,
+    ) -> Result<Slot> {
+        let output = self.new_slot(output_bytes);
+        let call = CollectiveCall {
+            kind,
+            dtype,
+            replica_groups: groups.replica_groups.clone(),
+            channel_id: groups.channel_id,
+            use_global_device_ids: groups.use_global_device_ids,
+        };
+        let ordinal = self.num_collectives;
+        self.num_collectives = ordinal
+            .checked_add(1)
+            .ok_or_else(|| Status::invalid_argument("the program has too many collectives"))?;
+        let output_sized = (output, output_bytes);
+        self.steps.push(Step::Collective(Collective {
+            call,
+            ordinal,
+            input,
+            output: output_sized,
+        }));
+        Ok(output)
+    }
+
+    fn same_shape(
+        &mut self,
+        kind: &CollectiveKind,
+        groups: &Groups,
+        operand: Value,
+        result: Value,
+    ) -> Result<()> {
+        let ty = self.tensor(result)?;
+        let input = self.dense(operand)?;
+        let output = self.call(kind.clone(), groups, ty.dtype, input, ty.size_bytes())?;
+        self.define(result, output, View::from(&ty.shape));
+        Ok(())
+    }
+
+    fn all_gather(
+        &mut self,
+        dimension: usize,
+        groups: &Groups,
+        operand: Value,
+        result: Value,
+    ) -> Result<()> {
+        let (from, to) = (self.tensor(operand)?, self.tensor(result)?);
+        let local = from.shape.dims();
+        let members = to.shape.dims()[dimension].checked_div(local[dimension]).unwrap_or(0);
+        let input = self.dense(operand)?;
+        let flat =
+            self.call(CollectiveKind::AllGather, groups, to.dtype, input, to.size_bytes())?;
+        self.join(flat, members, local, dimension, result)
+    }
+
+    /// Defines `result` as the pieces of shape `local`, stored one after the other in `flat`, put
+    /// together along `dimension`.
+    fn join(
+        &mut self,
+        flat: Slot,
+        members: usize,
+        local: &[usize],
+        dimension: usize,
+        result: Value,
+    ) -> Result<()> {
+        let ty = self.tensor(result)?;
+        let mut stacked = vec![members];
+        stacked.extend(local);
+        let mut order: Vec<usize> = (1..=local.len()).collect();
+        order.insert(dimension, 0);
+        let joined = View::dense(&stacked).transpose(&order);
+        match joined.reshape(ty.shape.dims()) {
+            Some(view) => self.define(result, flat, view),
+            None => {
+                let copied = self.copy(flat, &joined, ty.dtype.size_bytes());
+                self.define(result, copied, View::from(&ty.shape));
+            }
+        }
+        Ok(())
+    }
+
+    /// A slot with `operand` cut along `dimension` into `pieces`, one after the other, and the
+    /// shape of a piece.
+    fn cut(
+        &mut self,
+        operand: Value,
+        dimension: usize,
+        pieces: usize,
+    ) -> Result<(Slot, Vec<usize>)> {
+        let ty = self.tensor(operand)?;
+        let width = ty.dtype.size_bytes();
+        let mut piece = ty.shape.dims().to_vec();
+        piece[dimension] = piece[dimension].checked_div(pieces).unwrap_or(0);
+        let mut split = piece.clone();
+        split.insert(dimension, pieces);
+        let mut order: Vec<usize> = (0..split.len()).filter(|&i| i != dimension).collect();
+        order.insert(0, dimension);
+        let slot = self.dense(operand)?;
+        let view = View::dense(&split).transpose(&order);
+        if view.is_dense() {
+            return Ok((slot, piece));
+        }
+        Ok((self.copy(slot, &view, width), piece))
+    }
+
+    fn reduce_scatter(
+        &mut self,
+        dimension: usize,
+        reduction: Reduction,
+        groups: &Groups,
+        operand: Value,
+        result: Value,
+    ) -> Result<()> {
+        let (from, to) = (self.tensor(operand)?, self.tensor(result)?);
+        let pieces =
+            from.shape.dims()[dimension].checked_div(to.shape.dims()[dimension]).unwrap_or(0);
+        let (input, _) = self.cut(operand, dimension, pieces)?;
+        let kind = CollectiveKind::ReduceScatter(reduction);
+        let output = self.call(kind, groups, to.dtype, input, to.size_bytes())?;
+        self.define(result, output, View::from(&to.shape));
+        Ok(())
+    }
+
+    fn all_to_all(
+        &mut self,
+        (split_dimension, concat_dimension, split_count): (usize, usize, usize),
+        groups: &Groups,
+        operand: Value,
+        result: Value,
+    ) -> Result<()> {
+        let ty = self.tensor(result)?;
+        let (input, piece) = self.cut(operand, split_dimension, split_count)?;
+        let flat = self.call(CollectiveKind::AllToAll, groups, ty.dtype, input, ty.size_bytes())?;
+        self.join(flat, split_count, &piece, concat_dimension, result)
+    }
+}

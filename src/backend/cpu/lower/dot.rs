@@ -1,0 +1,294 @@
+//! `dot_general` and `convolution`: both are batched matrix products of views.
+//!
+//! 16-bit floats are converted to `f32` first and the product is rounded once; integers are
+//! converted to the result's type.
+
+use super::data::operand;
+use super::reduce::windows;
+use super::{Lowering, Place, first};
+use crate::backend::cpu::fuse::Group;
+use crate::backend::cpu::kernels::convert::convert;
+use crate::backend::cpu::kernels::dot::{Dot, Matrices};
+use crate::backend::cpu::step::Slot;
+use crate::backend::cpu::tile::TileKernel;
+use crate::backend::cpu::view::View;
+use crate::ifrt::{DType, Result};
+use crate::stablehlo::entity::Entity;
+use crate::stablehlo::op::{Convolution, DotGeneral, Window};
+use crate::stablehlo::{OpData, Value};
+
+impl Lowering<'_> {
+    pub(super) fn dot_general(&mut self, op: &OpData, dot: &DotGeneral) -> Result<()> {
+        let (lhs, rhs) = (operand(op, 0)?, operand(op, 1)?);
+        let compute = self.compute_type(op)?;
+        let (lhs_slot, lhs_view) = self.converted(op, lhs, compute)?;
+        let (rhs_slot, rhs_view) = self.converted(op, rhs, compute)?;
+        self.consume(&op.operands);
+        let (lhs_order, rows) = order(&lhs_view, &dot.lhs_batching, &dot.lhs_contracting, true);
+        let (rhs_order, _) = order(&rhs_view, &dot.rhs_batching, &dot.rhs_contracting, false);
+        let batch = dot.lhs_batching.len();
+        let lhs = (lhs_slot, lhs_view.transpose(&lhs_order));
+        let rhs = (rhs_slot, rhs_view.transpose(&rhs_order));
+        let contracting = dot.rhs_contracting.len();
+        let product = self.product(op, compute, batch, lhs, rows, rhs, contracting)?;
+        let result = first(&op.results)?;
+        let view = View::from(&self.tensor(result)?.shape);
+        self.define_converted(op, result, product, &view, compute)
+    }
+
+    /// Emits the product of `[batch.., m.., k..]` and `[batch.., k.., n..]`, where `rows` and
+    /// `contracting` say how many dimensions m and k are of, and returns the slot of the dense
+    /// `[batch.., m.., n..]`.
+    #[expect(clippy::too_many_arguments, reason = "two operands and how each is cut")]
+    fn product(
+        &mut self,
+        op: &OpData,
+        compute: DType,
+        batch: usize,
+        (lhs_slot, lhs): (Slot, View),
+        rows: usize,
+        (rhs_slot, rhs): (Slot, View),
+        contracting: usize,
+    ) -> Result<Slot> {
+        let width = compute.size_bytes();
+        let batch_dims = lhs.dims[..batch].to_vec();
+        let m: usize = lhs.dims[batch..batch + rows].iter().product();
+        let n: usize = rhs.dims[batch + contracting..].iter().product();
+        let (lhs_slot, lhs) = self.matrices(op, lhs_slot, &lhs, batch, rows, width)?;
+        let (rhs_slot, rhs) = self.matrices(op, rhs_slot, &rhs, batch, contracting, width)?;
+        let kernel =
+            Dot::new(compute, &batch_dims, lhs, rhs).ok_or_else(|| self.unimplemented(op))?;
+        let size = batch_dims.iter().product::<usize>() * m * n * width;
+        let product = self.new_slot(size);
+        self.emit(kernel, vec![lhs_slot, rhs_slot], vec![product]);
+        Ok(product)
+    }
+
+    /// A view as matrices whose rows are `rows` dimensions after the batch, copied if need be.
+    fn matrices(
+        &mut self,
+        op: &OpData,
+        slot: Slot,
+        view: &View,
+        batch: usize,
+        rows: usize,
+        width: usize,
+    ) -> Result<(Slot, Matrices)> {
+        let mut dims = view.dims[..batch].to_vec();
+        dims.push(view.dims[batch..batch + rows].iter().product());
+        dims.push(view.dims[batch + rows..].iter().product());
+        if let Some(matrices) = view.reshape(&dims).as_ref().and_then(Matrices::new) {
+            return Ok((slot, matrices));
+        }
+        let copied = self.copy(slot, view, width);
+        let matrices = Matrices::new(&View::dense(&dims)).ok_or_else(|| self.unimplemented(op))?;
+        Ok((copied, matrices))
+    }
+
+    /// The type products are computed in.
+    fn compute_type(&self, op: &OpData) -> Result<DType> {
+        let result = self.tensor(first(&op.results)?)?.dtype;
+        if !result.is_float() {
+            return Ok(result);
+        }
+        let mut wide = result == DType::F64;
+        for &operand in &op.operands {
+            wide |= self.tensor(operand)?.dtype == DType::F64;
+        }
+        Ok(if wide { DType::F64 } else { DType::F32 })
+    }
+
+    /// An operand stored as elements of `to`.
+    fn converted(&mut self, op: &OpData, operand: Value, to: DType) -> Result<(Slot, View)> {
+        let ty = self.tensor(operand)?;
+        let (slot, view) = self.stored(operand)?;
+        if ty.dtype == to {
+            return Ok((slot, view));
+        }
+        let kernel = convert(ty.dtype, to).ok_or_else(|| self.unimplemented(op))?;
+        let mut group = Group::new(view.num_elements());
+        let from = group.load(slot, &view, ty.dtype.size_bytes());
+        let node = group.apply(TileKernel::Unary(kernel), &[from], to.size_bytes());
+        let converted = self.new_slot(view.num_elements() * to.size_bytes());
+        let (kernel, inputs) = group.finish(&[node]);
+        self.emit(kernel, inputs, vec![converted]);
+        Ok((converted, View::dense(&view.dims)))
+    }
+
+    /// Defines `result` as a view of a product, rounded to the result's type by a loop that later
+    /// operations may join.
+    fn define_converted(
+        &mut self,
+        op: &OpData,
+        result: Value,
+        product: Slot,
+        view: &View,
+        from: DType,
+    ) -> Result<()> {
+        let to = self.tensor(result)?.dtype;
+        if from == to {
+            self.define(result, product, view.clone());
+            return Ok(());
+        }
+        let kernel = convert(from, to).ok_or_else(|| self.unimplemented(op))?;
+        let mut group = Group::new(view.num_elements());
+        let wide = group.load(product, view, from.size_bytes());
+        let node = group.apply(TileKernel::Unary(kernel), &[wide], to.size_bytes());
+        group.values.push((result, node));
+        self.groups.push(Some(group));
+        let group = self.groups.len() - 1;
+        self.places[result.index()] = Some(Place::Pending { group, node });
+        Ok(())
+    }
+
+    /// Every window of the input becomes a row of a matrix, a view while it stays one.
+    pub(super) fn convolution(&mut self, op: &OpData, conv: &Convolution) -> Result<()> {
+        let (lhs, rhs) = (operand(op, 0)?, operand(op, 1)?);
+        let compute = self.compute_type(op)?;
+        let width = compute.size_bytes();
+        let (lhs_slot, lhs_view) = self.converted(op, lhs, compute)?;
+        let (rhs_slot, rhs_view) = self.converted(op, rhs, compute)?;
+        self.consume(&op.operands);
+        let result = first(&op.results)?;
+        let result_dims = self.tensor(result)?.shape.dims();
+        let spatial = conv.input_spatial_dimensions.len();
+        let groups = conv.feature_group_count.max(conv.batch_group_count).max(1);
+
+        // The input as [batch, spatial.., feature], padded.
+        let mut input_order = vec![conv.input_batch_dimension];
+        input_order.extend(&conv.input_spatial_dimensions);
+        input_order.push(conv.input_feature_dimension);
+        let around = |inner: &[usize]| [&[1], inner, &[1]].concat();
+        let padding = [&[(0, 0)], conv.window.padding.as_slice(), &[(0, 0)]].concat();
+        let zero = self.splat(&vec![0; width])?;
+        let (input_slot, input) = self.pad(
+            lhs_slot,
+            lhs_view.transpose(&input_order),
+            zero,
+            width,
+            &around(&conv.window.base_dilations),
+            &padding,
+        );
+
+        // Its windows as [group, batch, out.., window.., feature].
+        let out_spatial: Vec<usize> =
+            conv.output_spatial_dimensions.iter().map(|&dim| result_dims[dim]).collect();
+        let batch_groups = conv.batch_group_count.max(1);
+        let feature_groups = conv.feature_group_count.max(1);
+        let split = [
+            &[batch_groups, input.dims[0] / batch_groups],
+            &input.dims[1..=spatial],
+            &[feature_groups, input.dims[spatial + 1] / feature_groups],
+        ]
+        .concat();
+        let split_view = split_dims(&input, &split, spatial);
+        let window = Window {
+            dimensions: conv
+                .kernel_spatial_dimensions
+                .iter()
+                .map(|&dim| rhs_view.dims[dim])
+                .collect(),
+            strides: conv.window.strides.clone(),
+            base_dilations: vec![1; spatial],
+            window_dilations: conv.window.window_dilations.clone(),
+            padding: vec![(0, 0); spatial],
+        };
+        let inner = View {
+            offset: split_view.offset,
+            dims: split_view.dims[2..spatial + 2].to_vec(),
+            strides: split_view.strides[2..spatial + 2].to_vec(),
+        };
+        let moving = windows(&inner, &window, &out_spatial);
+        // One of the two group dimensions has size 1: the other is the batch of the product.
+        let group_axis = if batch_groups > 1 { 0 } else { spatial + 2 };
+        let pick = |axis: usize| (split_view.dims[axis], split_view.strides[axis]);
+        let mut axes = vec![pick(group_axis), pick(1)];
+        axes.extend(moving.dims.iter().copied().zip(moving.strides.iter().copied()));
+        axes.push(pick(spatial + 3));
+        let (dims, strides): (Vec<usize>, Vec<isize>) = axes.into_iter().unzip();
+        let patches = View { offset: split_view.offset, dims, strides };
+
+        // The kernel as [group, window.., feature, out feature].
+        let mut kernel_order = conv.kernel_spatial_dimensions.clone();
+        kernel_order.push(conv.kernel_input_feature_dimension);
+        kernel_order.push(conv.kernel_output_feature_dimension);
+        let reversed: Vec<usize> = (0..spatial)
+            .filter(|&i| conv.window_reversal.get(i).copied().unwrap_or(false))
+            .collect();
+        let kernel = rhs_view.transpose(&kernel_order).reverse(&reversed);
+        let kernel = split_last(&kernel, groups);
+        let features = kernel.dims[spatial + 2];
+
+        let product = self.product(
+            op,
+            compute,
+            1,
+            (input_slot, patches),
+            spatial + 1,
+            (rhs_slot, kernel),
+            spatial + 1,
+        )?;
+
+        // [group, batch, out.., feature] to [batch, out.., group x feature], then as asked.
+        let mut product_dims = vec![groups, split[1]];
+        product_dims.extend(&out_spatial);
+        product_dims.push(features);
+        let mut regroup: Vec<usize> = (1..spatial + 2).collect();
+        regroup.extend([0, spatial + 2]);
+        let regrouped = View::dense(&product_dims).transpose(&regroup);
+        let mut plain = vec![split[1]];
+        plain.extend(&out_spatial);
+        plain.push(groups * features);
+        let (slot, plain) = match regrouped.reshape(&plain) {
+            Some(view) => (product, view),
+            None => (self.copy(product, &regrouped, width), View::dense(&plain)),
+        };
+        let mut output_order = vec![0; spatial + 2];
+        output_order[conv.output_batch_dimension] = 0;
+        output_order[conv.output_feature_dimension] = spatial + 1;
+        for (i, &dim) in conv.output_spatial_dimensions.iter().enumerate() {
+            output_order[dim] = i + 1;
+        }
+        self.define_converted(op, result, slot, &plain.transpose(&output_order), compute)
+    }
+}
+
+/// The order of dimensions that a product takes, and how many of them are free: batch, free,
+/// contracting for the left operand; batch, contracting, free for the right one.
+fn order(
+    view: &View,
+    batching: &[usize],
+    contracting: &[usize],
+    left: bool,
+) -> (Vec<usize>, usize) {
+    let free: Vec<usize> = (0..view.dims.len())
+        .filter(|i| !batching.contains(i) && !contracting.contains(i))
+        .collect();
+    let order = if left {
+        [batching, &free, contracting].concat()
+    } else {
+        [batching, contracting, &free].concat()
+    };
+    (order, free.len())
+}
+
+/// `[batch, spatial.., feature]` with the first and the last dimension cut in two each.
+fn split_dims(view: &View, split: &[usize], spatial: usize) -> View {
+    let cut = |axis: usize, inner: usize| view.strides[axis].wrapping_mul(inner.cast_signed());
+    let mut strides = vec![cut(0, split[1]), view.strides[0]];
+    strides.extend(&view.strides[1..=spatial]);
+    strides.extend([cut(spatial + 1, split[spatial + 3]), view.strides[spatial + 1]]);
+    View { offset: view.offset, dims: split.to_vec(), strides }
+}
+
+/// A view whose last dimension is cut into `groups`, the groups first.
+fn split_last(view: &View, groups: usize) -> View {
+    let last = view.dims.len() - 1;
+    let size = view.dims[last] / groups;
+    let mut dims = vec![groups];
+    dims.extend(&view.dims[..last]);
+    dims.push(size);
+    let mut strides = vec![view.strides[last].wrapping_mul(size.cast_signed())];
+    strides.extend(&view.strides);
+    View { offset: view.offset, dims, strides }
+}

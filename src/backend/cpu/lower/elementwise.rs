@@ -1,0 +1,182 @@
+//! Elementwise operations: into fusion groups, and groups into steps.
+
+use super::{Lowering, Place, first};
+use crate::backend::cpu::fuse::Group;
+use crate::backend::cpu::kernels::{compare, convert, elementwise};
+use crate::backend::cpu::step::Slot;
+use crate::backend::cpu::tile::{Node, TILE, TileKernel};
+use crate::backend::cpu::view::View;
+use crate::ifrt::{DType, Result, Status};
+use crate::stablehlo::entity::Entity;
+use crate::stablehlo::{OpData, OpKind, TensorType, Value};
+
+/// The loop of an elementwise operation on operands of one element type, if it exists: for
+/// `select`, that of the values it chooses between.
+pub(super) fn tile_kernel(kind: &OpKind, from: DType, to: DType) -> Option<TileKernel> {
+    Some(match kind {
+        OpKind::Unary(op) => TileKernel::Unary(elementwise::unary(*op, from)?),
+        OpKind::Binary(op) => TileKernel::Binary(elementwise::binary(*op, from)?),
+        OpKind::Compare { direction, compare_type } => {
+            TileKernel::Binary(compare::compare(*direction, *compare_type, from)?)
+        }
+        OpKind::Select => TileKernel::Ternary(elementwise::select(to)),
+        OpKind::Clamp => TileKernel::Ternary(elementwise::clamp(to)?),
+        OpKind::Convert => TileKernel::Unary(convert::convert(from, to)?),
+        OpKind::ReducePrecision { exponent_bits, mantissa_bits } => TileKernel::Rounding {
+            kernel: convert::reduce_precision(from)?,
+            exponent_bits: *exponent_bits,
+            mantissa_bits: *mantissa_bits,
+        },
+        _ => return None,
+    })
+}
+
+impl Lowering<'_> {
+    /// Adds an elementwise operation to a fusion group.
+    pub(super) fn elementwise(&mut self, op: &OpData) -> Result<()> {
+        let result = first(&op.results)?;
+        let ty = self.tensor(result)?;
+        let from = self.tensor(first(&op.operands)?)?.dtype;
+        if matches!(op.kind, OpKind::Convert) && from == ty.dtype {
+            return self.alias(first(&op.operands)?, result);
+        }
+        let kernel = tile_kernel(&op.kind, from, ty.dtype).ok_or_else(|| self.unimplemented(op))?;
+        let group = self.group_for(&op.operands, ty.shape.num_elements())?;
+        let mut nodes = Vec::with_capacity(op.operands.len());
+        for &operand in &op.operands {
+            nodes.push(self.node(operand, ty, group)?);
+        }
+        self.consume(&op.operands);
+        let group_data = self.group(group)?;
+        let node = group_data.apply(kernel, &nodes, ty.dtype.size_bytes());
+        group_data.values.push((result, node));
+        self.places[result.index()] = Some(Place::Pending { group, node });
+        Ok(())
+    }
+
+    fn group(&mut self, group: usize) -> Result<&mut Group> {
+        self.groups
+            .get_mut(group)
+            .and_then(Option::as_mut)
+            .ok_or_else(|| Status::internal("a fusion group is used after it was closed"))
+    }
+
+    /// The open group in which an operation on `operands` with results of `num_elements` goes:
+    /// that of its pending operands, merged into one; those that do not fit become steps.
+    fn group_for(&mut self, operands: &[Value], num_elements: usize) -> Result<usize> {
+        let mut chosen = None;
+        for &operand in operands {
+            let Place::Pending { group, .. } = *self.place(operand)? else {
+                continue;
+            };
+            let has_room = {
+                let group = self.group(group)?;
+                group.num_elements() == num_elements && group.has_room()
+            };
+            match chosen {
+                Some(chosen) if chosen == group => {}
+                None if has_room => chosen = Some(group),
+                Some(chosen) if has_room && self.try_merge(chosen, group)? => {}
+                _ => self.close(group)?,
+            }
+        }
+        Ok(chosen.unwrap_or_else(|| {
+            self.groups.push(Some(Group::new(num_elements)));
+            self.groups.len() - 1
+        }))
+    }
+
+    /// Merges the group `from` into `into` if there is room.
+    fn try_merge(&mut self, into: usize, from: usize) -> Result<bool> {
+        let Some(source) = self.groups[from].take() else {
+            return Ok(false);
+        };
+        let target = self.group(into)?;
+        if !target.has_room_for(&source) {
+            self.groups[from] = Some(source);
+            return Ok(false);
+        }
+        let moved: Vec<Value> = source.values.iter().map(|&(value, _)| value).collect();
+        let offset = target.merge(source);
+        for value in moved {
+            if let Some(Place::Pending { group, node }) = &mut self.places[value.index()] {
+                *group = into;
+                *node = Node(node.0 + offset);
+            }
+        }
+        Ok(true)
+    }
+
+    /// An operand as a node of a group whose values have the shape of `ty`.
+    fn node(&mut self, operand: Value, ty: &TensorType, group: usize) -> Result<Node> {
+        if let Place::Pending { group: home, node } = *self.place(operand)?
+            && home == group
+        {
+            return Ok(node);
+        }
+        let operand_ty = self.tensor(operand)?;
+        let width = operand_ty.dtype.size_bytes();
+        let (mut slot, mut view) = self.stored(operand)?;
+        // The predicate of `select` and the bounds of `clamp` may be scalars.
+        if operand_ty.shape.rank() == 0 && ty.shape.rank() > 0 {
+            view = view.broadcast(ty.shape.dims(), &[]);
+        }
+        // A loop that walks memory with a long stride wastes most of every cache line; a blocked
+        // copy does not.
+        let strides = view.collapsed().strides;
+        let in_runs = strides.last().is_none_or(|&stride| stride == 0 || stride == 1);
+        if !in_runs && view.num_elements() > TILE {
+            slot = self.dense(operand)?;
+            view = View::from(&ty.shape);
+        }
+        Ok(self.group(group)?.load(slot, &view, width))
+    }
+
+    /// Turns a group into a step that stores what is still needed of it.
+    pub(super) fn close(&mut self, group: usize) -> Result<()> {
+        let Some(finished) = self.groups.get_mut(group).and_then(Option::take) else {
+            return Ok(());
+        };
+        let mut outputs: Vec<(Node, Slot)> = Vec::new();
+        for &(value, node) in &finished.values {
+            if self.uses[value.index()] == 0 {
+                continue;
+            }
+            let known = outputs.iter().find(|(output, _)| *output == node);
+            let slot = match known {
+                Some(&(_, slot)) => slot,
+                None => {
+                    let slot = self.new_slot(finished.num_elements() * finished.width(node));
+                    outputs.push((node, slot));
+                    slot
+                }
+            };
+            let view = View::from(&self.tensor(value)?.shape);
+            self.define(value, slot, view);
+        }
+        let (nodes, slots): (Vec<Node>, Vec<Slot>) = outputs.into_iter().unzip();
+        let (kernel, inputs) = finished.finish(&nodes);
+        self.emit(kernel, inputs, slots);
+        Ok(())
+    }
+
+    /// Makes `result` another name, perhaps of another shape, for the elements of `operand`.
+    pub(super) fn alias(&mut self, operand: Value, result: Value) -> Result<()> {
+        let ty = self.tensor(result)?;
+        match self.place(operand)?.clone() {
+            Place::Pending { group, node } => {
+                self.group(group)?.values.push((result, node));
+                self.places[result.index()] = Some(Place::Pending { group, node });
+            }
+            Place::Stored { slot, view } => match view.reshape(ty.shape.dims()) {
+                Some(view) => self.define(result, slot, view),
+                None => {
+                    let slot = self.dense(operand)?;
+                    self.define(result, slot, View::from(&ty.shape));
+                }
+            },
+        }
+        self.consume(&[operand]);
+        Ok(())
+    }
+}

@@ -1,0 +1,394 @@
+//! From a function of operations to a list of steps over slots.
+//!
+//! One pass in program order. Views (slice, transpose, broadcast, reverse, reshape) cost nothing
+//! until somebody needs the elements in order; elementwise operations wait in fusion groups until
+//! somebody needs their values; everything else becomes a step at once.
+
+mod collective;
+mod control;
+mod data;
+mod dot;
+mod elementwise;
+mod movement;
+mod reduce;
+mod region;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::buffer::Block;
+use super::fuse::Group;
+use super::inline::inline;
+use super::kernels::shape::Copy;
+use super::plan::plan;
+use super::step::{Body, Compute, Kernel, Program, Slot, Step};
+use super::tile::Node;
+use super::view::View;
+use crate::ifrt::{Result, Status};
+use crate::stablehlo::entity::Entity;
+use crate::stablehlo::{
+    Block as HloBlock, Function, Literal, Module, OpData, OpKind, TensorType, Value,
+};
+
+/// A program and what its caller must know about it.
+pub(crate) struct Compiled {
+    pub(crate) program: Program,
+    pub(crate) parameter_types: Vec<TensorType>,
+    pub(crate) result_types: Vec<TensorType>,
+}
+
+/// Compiles a module that has passed the verifier.
+pub(crate) fn compile(module: &Module) -> Result<Compiled> {
+    let function = inline(module)?;
+    let mut lowering = Lowering::new(&function);
+    let arguments = &function.blocks[function.entry].arguments;
+    let parameter_types = lowering.tensors(arguments)?;
+    let parameters: Vec<Slot> = arguments
+        .iter()
+        .zip(&parameter_types)
+        .map(|(&argument, ty)| {
+            let slot = lowering.new_slot(ty.size_bytes());
+            lowering.define(argument, slot, View::from(&ty.shape));
+            slot
+        })
+        .collect();
+    let yielded = lowering.block(function.entry)?;
+    let result_types = lowering.tensors(yielded)?;
+    let results = yielded.iter().map(|&value| lowering.dense(value)).collect::<Result<Vec<_>>>()?;
+    let mut program = Program {
+        parameters,
+        constants: lowering.constants,
+        body: Body { steps: lowering.steps, results },
+        num_slots: 0,
+        num_collectives: lowering.num_collectives as usize,
+    };
+    plan(&mut program, &lowering.sizes);
+    Ok(Compiled { program, parameter_types, result_types })
+}
+
+/// Where a value is while its block is lowered.
+#[derive(Clone, Debug)]
+enum Place {
+    /// In memory.
+    Stored { slot: Slot, view: View },
+    /// In a fusion group that has not become a step yet.
+    Pending { group: usize, node: Node },
+}
+
+struct Lowering<'f> {
+    function: &'f Function,
+    /// Per value, the uses not lowered yet.
+    uses: Vec<usize>,
+    places: Vec<Option<Place>>,
+    groups: Vec<Option<Group>>,
+    /// Per slot, its size in bytes.
+    sizes: Vec<usize>,
+    constants: Vec<(Slot, Arc<Block>)>,
+    /// Constants of a single element, by their bytes.
+    splats: HashMap<Vec<u8>, Slot>,
+    /// The steps of the block being lowered.
+    steps: Vec<Step>,
+    /// Values that got a dense copy, with where they were before.
+    moved: Vec<(Value, Place)>,
+    num_collectives: u32,
+}
+
+impl<'f> Lowering<'f> {
+    fn new(function: &'f Function) -> Self {
+        let mut uses = vec![0; function.values.len()];
+        for (_, block) in function.blocks.iter() {
+            for &op in &block.ops {
+                for operand in &function.ops[op].operands {
+                    uses[operand.index()] += 1;
+                }
+            }
+        }
+        Self {
+            function,
+            uses,
+            places: vec![None; function.values.len()],
+            groups: Vec::new(),
+            sizes: Vec::new(),
+            constants: Vec::new(),
+            splats: HashMap::new(),
+            steps: Vec::new(),
+            moved: Vec::new(),
+            num_collectives: 0,
+        }
+    }
+
+    /// Lowers the operations of a block and returns what its terminator yields.
+    fn block(&mut self, block: HloBlock) -> Result<&'f [Value]> {
+        let function = self.function;
+        let (terminator, ops) = function.blocks[block]
+            .ops
+            .split_last()
+            .ok_or_else(|| Status::internal("a block has no terminator"))?;
+        for &op in ops {
+            self.op(&function.ops[op])?;
+        }
+        Ok(&function.ops[*terminator].operands)
+    }
+
+    fn op(&mut self, op: &'f OpData) -> Result<()> {
+        match &op.kind {
+            OpKind::Constant(literal) => self.constant(op, literal),
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare { .. }
+            | OpKind::Select
+            | OpKind::Clamp
+            | OpKind::Convert
+            | OpKind::ReducePrecision { .. } => self.elementwise(op),
+            OpKind::Iota { .. }
+            | OpKind::BitcastConvert
+            | OpKind::BroadcastInDim { .. }
+            | OpKind::Reshape
+            | OpKind::Transpose { .. }
+            | OpKind::Slice { .. }
+            | OpKind::Reverse { .. } => self.movement(op),
+            OpKind::Concatenate { .. }
+            | OpKind::Pad { .. }
+            | OpKind::DynamicSlice { .. }
+            | OpKind::DynamicUpdateSlice
+            | OpKind::Gather(_)
+            | OpKind::Scatter(_)
+            | OpKind::Sort { .. } => self.data(op),
+            OpKind::Reduce { dimensions } => self.reduce(op, dimensions),
+            OpKind::ReduceWindow(window) => self.reduce_window(op, window),
+            OpKind::DotGeneral(dot) => self.dot_general(op, dot),
+            OpKind::Convolution(conv) => self.convolution(op, conv),
+            OpKind::While | OpKind::If | OpKind::Case => self.control(op),
+            OpKind::AllReduce(_)
+            | OpKind::AllGather { .. }
+            | OpKind::ReduceScatter { .. }
+            | OpKind::AllToAll { .. }
+            | OpKind::CollectivePermute { .. }
+            | OpKind::CollectiveBroadcast(_)
+            | OpKind::PartitionId
+            | OpKind::ReplicaId => self.collective(op),
+            _ => Err(self.unimplemented(op)),
+        }
+    }
+
+    fn constant(&mut self, op: &OpData, literal: &Literal) -> Result<()> {
+        let dims = literal.ty().shape.dims();
+        let bytes = literal.stored_bytes();
+        let result = first(&op.results)?;
+        let is_splat = literal.splat_element().is_some() || literal.ty().shape.num_elements() == 1;
+        if is_splat {
+            let slot = self.splat(bytes)?;
+            self.define(result, slot, View::splat(dims));
+        } else {
+            let slot = self.new_constant(bytes)?;
+            self.define(result, slot, View::dense(dims));
+        }
+        Ok(())
+    }
+
+    /// The slot of a constant of one element.
+    fn splat(&mut self, element: &[u8]) -> Result<Slot> {
+        if let Some(&slot) = self.splats.get(element) {
+            return Ok(slot);
+        }
+        let slot = self.new_constant(element)?;
+        self.splats.insert(element.to_vec(), slot);
+        Ok(slot)
+    }
+
+    fn new_constant(&mut self, bytes: &[u8]) -> Result<Slot> {
+        let slot = self.new_slot(bytes.len());
+        self.constants.push((slot, Arc::new(Block::copy_of(bytes)?)));
+        Ok(slot)
+    }
+
+    fn new_slot(&mut self, size_bytes: usize) -> Slot {
+        self.sizes.push(size_bytes);
+        Slot(self.sizes.len() - 1)
+    }
+
+    /// The type of a value, which is a tensor.
+    fn tensor(&self, value: Value) -> Result<&'f TensorType> {
+        self.function.tensor(value).ok_or_else(|| {
+            Status::unimplemented(format!(
+                "a value of type {} is not implemented by the CPU backend",
+                self.function.ty(value)
+            ))
+        })
+    }
+
+    fn tensors(&self, values: &[Value]) -> Result<Vec<TensorType>> {
+        values.iter().map(|&value| self.tensor(value).cloned()).collect()
+    }
+
+    /// Records where a value is stored.
+    fn define(&mut self, value: Value, slot: Slot, view: View) {
+        self.places[value.index()] = Some(Place::Stored { slot, view });
+    }
+
+    fn place(&self, value: Value) -> Result<&Place> {
+        self.places[value.index()]
+            .as_ref()
+            .ok_or_else(|| Status::internal(format!("{value:?} is used before it is lowered")))
+    }
+
+    /// Notes that an operation has been lowered that uses `values`.
+    fn consume(&mut self, values: &[Value]) {
+        for value in values {
+            let uses = &mut self.uses[value.index()];
+            *uses = uses.saturating_sub(1);
+        }
+    }
+
+    /// Where a value is in memory; a fusion group that computes it becomes a step now.
+    fn stored(&mut self, value: Value) -> Result<(Slot, View)> {
+        if let Place::Pending { group, .. } = *self.place(value)? {
+            self.close(group)?;
+        }
+        match self.place(value)? {
+            Place::Stored { slot, view } => Ok((*slot, view.clone())),
+            Place::Pending { .. } => {
+                Err(Status::internal(format!("{value:?} was not stored by its group")))
+            }
+        }
+    }
+
+    /// The slot that holds a value and nothing else, in row-major order.
+    fn dense(&mut self, value: Value) -> Result<Slot> {
+        let ty = self.tensor(value)?;
+        let (slot, view) = self.stored(value)?;
+        let dense = self.copy_unless_dense(slot, &view, ty.dtype.size_bytes());
+        if dense == slot {
+            return Ok(slot);
+        }
+        self.moved.push((value, Place::Stored { slot, view }));
+        self.define(value, dense, View::from(&ty.shape));
+        Ok(dense)
+    }
+
+    /// [`Lowering::copy`], or the slot itself when the view is all of it in order.
+    fn copy_unless_dense(&mut self, slot: Slot, view: &View, width: usize) -> Slot {
+        let whole = view.is_dense() && self.sizes[slot.index()] == view.num_elements() * width;
+        if whole { slot } else { self.copy(slot, view, width) }
+    }
+
+    /// A new slot with the elements of a view in row-major order.
+    fn copy(&mut self, slot: Slot, view: &View, width: usize) -> Slot {
+        let kernel = Copy::new(view, width, self.sizes[slot.index()]);
+        let copied = self.new_slot(view.num_elements() * width);
+        self.emit(kernel, vec![slot], vec![copied]);
+        copied
+    }
+
+    /// Appends a step that runs a kernel.
+    fn emit(&mut self, kernel: impl Kernel + 'static, inputs: Vec<Slot>, outputs: Vec<Slot>) {
+        let reuse = vec![None; outputs.len()];
+        let outputs = outputs.into_iter().map(|slot| (slot, self.sizes[slot.index()])).collect();
+        self.steps.push(Step::Compute(Compute {
+            kernel: Box::new(kernel),
+            inputs,
+            outputs,
+            reuse,
+        }));
+    }
+
+    /// Lowers an operation to one kernel that takes dense operands and fills dense results.
+    fn kernel(&mut self, op: &OpData, kernel: impl Kernel + 'static) -> Result<()> {
+        let inputs =
+            op.operands.iter().map(|&operand| self.dense(operand)).collect::<Result<Vec<_>>>()?;
+        self.consume(&op.operands);
+        let mut outputs = Vec::with_capacity(op.results.len());
+        for &result in &op.results {
+            let ty = self.tensor(result)?;
+            let slot = self.new_slot(ty.size_bytes());
+            self.define(result, slot, View::from(&ty.shape));
+            outputs.push(slot);
+        }
+        self.emit(kernel, inputs, outputs);
+        Ok(())
+    }
+
+    /// The error that names an operation this backend does not have.
+    fn unimplemented(&self, op: &OpData) -> Status {
+        self.unimplemented_because(op, "")
+    }
+
+    /// [`Lowering::unimplemented`] with what it is about the operation.
+    fn unimplemented_because(&self, op: &OpData, reason: &str) -> Status {
+        let ty = op.operands.first().or(op.results.first()).map(|&value| self.function.ty(value));
+        let ty = ty.map_or_else(String::new, |ty| format!(" of {ty}"));
+        let reason = if reason.is_empty() { String::new() } else { format!(" {reason}") };
+        Status::unimplemented(format!(
+            "line {}: `{}`{ty}{reason} is not implemented by the CPU backend",
+            op.location.line,
+            op_name(&op.kind)
+        ))
+    }
+}
+
+/// The only or first of a list that the verifier has shown to have one.
+fn first<T: std::marker::Copy>(items: &[T]) -> Result<T> {
+    items
+        .first()
+        .copied()
+        .ok_or_else(|| Status::internal("an operation lacks an operand or result"))
+}
+
+/// The StableHLO name of an operation, for messages.
+fn op_name(kind: &OpKind) -> String {
+    let name = match kind {
+        OpKind::Constant(_) => "constant",
+        OpKind::Iota { .. } => "iota",
+        OpKind::Unary(op) => return snake_case(&format!("{op:?}")),
+        OpKind::Binary(op) => return snake_case(&format!("{op:?}")),
+        OpKind::Compare { .. } => "compare",
+        OpKind::Select => "select",
+        OpKind::Clamp => "clamp",
+        OpKind::Convert => "convert",
+        OpKind::BitcastConvert => "bitcast_convert",
+        OpKind::ReducePrecision { .. } => "reduce_precision",
+        OpKind::BroadcastInDim { .. } => "broadcast_in_dim",
+        OpKind::Reshape => "reshape",
+        OpKind::Transpose { .. } => "transpose",
+        OpKind::Slice { .. } => "slice",
+        OpKind::Concatenate { .. } => "concatenate",
+        OpKind::Pad { .. } => "pad",
+        OpKind::Reverse { .. } => "reverse",
+        OpKind::DynamicSlice { .. } => "dynamic_slice",
+        OpKind::DynamicUpdateSlice => "dynamic_update_slice",
+        OpKind::Gather(_) => "gather",
+        OpKind::Scatter(_) => "scatter",
+        OpKind::DotGeneral(_) => "dot_general",
+        OpKind::Convolution(_) => "convolution",
+        OpKind::Reduce { .. } => "reduce",
+        OpKind::ReduceWindow(_) => "reduce_window",
+        OpKind::Sort { .. } => "sort",
+        OpKind::While => "while",
+        OpKind::If => "if",
+        OpKind::Case => "case",
+        OpKind::AllReduce(_) => "all_reduce",
+        OpKind::AllGather { .. } => "all_gather",
+        OpKind::ReduceScatter { .. } => "reduce_scatter",
+        OpKind::AllToAll { .. } => "all_to_all",
+        OpKind::CollectivePermute { .. } => "collective_permute",
+        OpKind::CollectiveBroadcast(_) => "collective_broadcast",
+        OpKind::CustomCall { call_target_name, .. } => {
+            return format!("custom_call @{call_target_name}");
+        }
+        OpKind::ManualComputation(_) => "sdy.manual_computation",
+        OpKind::ShardingConstraint(_) => "sdy.sharding_constraint",
+        _ => return snake_case(&format!("{kind:?}")),
+    };
+    name.to_owned()
+}
+
+fn snake_case(camel: &str) -> String {
+    let mut snake = String::new();
+    for c in camel.chars() {
+        if c.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(c.to_lowercase());
+    }
+    snake
+}

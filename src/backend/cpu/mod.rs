@@ -1,0 +1,152 @@
+//! The native backend: compiles a program to a flat list of steps and runs it on the host's cores.
+//!
+//! The way of a program: [`inline`] makes one function of it, [`lower`] turns operations into
+//! kernels over slots and fuses elementwise chains on the way ([`fuse`], [`tile`]), [`plan`] lets
+//! slots share memory, [`execute`] runs the steps. Kernels are in [`kernels`], one operation
+//! family a file. A module given to [`Backend::compile`] has passed `stablehlo::verify`.
+//!
+//! Results do not depend on whether an operand is a constant or an argument, nor on which other
+//! operations were fused with it: every element is computed by the same kernel in the same order.
+
+mod buffer;
+mod collective;
+mod execute;
+mod fuse;
+mod inline;
+mod kernels;
+mod lower;
+mod plan;
+mod scalar_body;
+mod step;
+mod tile;
+mod view;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use buffer::{Block, block_of};
+use execute::Frame;
+use step::Program;
+
+use super::{Backend, Buffer, CollectiveContext, Executable, LocalDevice};
+use crate::ifrt::{Result, Status};
+use crate::stablehlo::{Module, TensorType};
+
+/// The CPU devices of this process.
+#[derive(Debug)]
+pub struct CpuBackend {
+    device_count: usize,
+}
+
+impl CpuBackend {
+    /// A backend that shows the host's cores as `device_count` devices.
+    pub fn new(device_count: usize) -> Self {
+        Self { device_count }
+    }
+}
+
+impl Backend for CpuBackend {
+    fn platform_name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn device_count(&self) -> usize {
+        self.device_count
+    }
+
+    fn buffer_from_host(
+        &self,
+        device: LocalDevice,
+        ty: &TensorType,
+        bytes: &[u8],
+    ) -> Result<Buffer> {
+        check_device(device, self.device_count)?;
+        if bytes.len() != ty.size_bytes() {
+            return Err(Status::invalid_argument(format!(
+                "{ty} takes {} bytes, the host array has {}",
+                ty.size_bytes(),
+                bytes.len()
+            )));
+        }
+        Ok(Buffer::new(Arc::new(Block::copy_of(bytes)?)))
+    }
+
+    fn compile(&self, module: &Module) -> Result<Arc<dyn Executable>> {
+        let compiled = lower::compile(module)?;
+        Ok(Arc::new(CpuExecutable {
+            device_count: self.device_count,
+            parameter_types: compiled.parameter_types,
+            result_types: compiled.result_types,
+            program: compiled.program,
+            idle_frames: Mutex::default(),
+        }))
+    }
+}
+
+/// A compiled program with the memory of its past launches.
+struct CpuExecutable {
+    device_count: usize,
+    parameter_types: Vec<TensorType>,
+    result_types: Vec<TensorType>,
+    program: Program,
+    idle_frames: Mutex<Vec<Frame>>,
+}
+
+impl CpuExecutable {
+    fn idle_frames(&self) -> MutexGuard<'_, Vec<Frame>> {
+        // A frame is put in or taken out whole, so a panic elsewhere leaves the list usable.
+        self.idle_frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_arguments(&self, arguments: &[Buffer]) -> Result<()> {
+        if arguments.len() != self.parameter_types.len() {
+            return Err(Status::invalid_argument(format!(
+                "the program has {} parameters, {} arguments were given",
+                self.parameter_types.len(),
+                arguments.len()
+            )));
+        }
+        for (index, (argument, ty)) in arguments.iter().zip(&self.parameter_types).enumerate() {
+            if argument.bytes().len() != ty.size_bytes() {
+                return Err(Status::invalid_argument(format!(
+                    "parameter {index} is {ty}, {} bytes; the argument has {}",
+                    ty.size_bytes(),
+                    argument.bytes().len()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Executable for CpuExecutable {
+    fn parameter_types(&self) -> &[TensorType] {
+        &self.parameter_types
+    }
+
+    fn result_types(&self) -> &[TensorType] {
+        &self.result_types
+    }
+
+    fn execute(
+        &self,
+        device: LocalDevice,
+        arguments: Vec<Buffer>,
+        context: &dyn CollectiveContext,
+    ) -> Result<Vec<Buffer>> {
+        check_device(device, self.device_count)?;
+        self.check_arguments(&arguments)?;
+        let arguments = arguments.into_iter().map(block_of).collect::<Result<Vec<_>>>()?;
+        let mut frame = self.idle_frames().pop().unwrap_or_default();
+        // After a failure the frame is dropped: what it holds is of no use to anyone.
+        let results = frame.run(&self.program, arguments, context)?;
+        self.idle_frames().push(frame);
+        Ok(results.into_iter().map(|block| Buffer::new(block)).collect())
+    }
+}
+
+fn check_device(device: LocalDevice, count: usize) -> Result<()> {
+    if device.0 < count {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(format!("device {} of {count} local devices", device.0)))
+}
