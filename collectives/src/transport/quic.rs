@@ -256,7 +256,10 @@ impl Transport for QuicTransport {
 
 impl Drop for QuicTransport {
     fn drop(&mut self) {
-        self.flush(LEAVE_TIMEOUT);
+        // The runtime's own thread cannot wait for what it has to do itself.
+        if tokio::runtime::Handle::try_current().is_err() {
+            self.flush(LEAVE_TIMEOUT);
+        }
         self.accepting.abort();
         for peer in &self.shared.peers {
             let dialled = peer.dialled.get().map(|dialled| dialled.borrow().clone());
@@ -582,3 +585,6 @@ impl fmt::Debug for QuicTransport {
         f.debug_struct("QuicTransport").field("rank", &self.shared.rank).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,20 +151,22 @@ fn every_difference_is_told(job: &dyn Job) {
         (TERMS, with_key(CollectiveKey { ordinal: 9, ..KEY }), "operation 3", "operation 9"),
         (TERMS, with_key(CollectiveKey { iteration: 9, ..KEY }), "iteration 4", "iteration 9"),
     ];
-    for (index, (usual, different, one, other)) in cases.into_iter().enumerate() {
-        let reports = Reports::default();
-        job.run(AMPLE, &|communicator| {
-            let group = everyone(&communicator, 3);
-            assert_works(&communicator, &group);
+    let reports = cases.each_ref().map(|_| Reports::default());
+    job.run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 3);
+        for ((usual, different, ..), reports) in cases.iter().zip(&reports) {
             let terms = if communicator.member() == Member(1) { different } else { usual };
-            let error = call(&communicator, &group, &terms, None).unwrap_err();
+            let error = call(&communicator, &group, terms, None).unwrap_err();
             assert!(matches!(error.cause, CollectiveCause::Mismatch { .. }), "{error:?}");
             reports.add(&communicator, error);
             assert_works(&communicator, &group);
-        });
+        }
+    });
+    for ((index, (.., one, other)), reports) in cases.iter().enumerate().zip(reports) {
         let text = reports.text(3);
-        // A job's communicators are new in each round, so the mismatch is the second collective.
-        assert!(text.contains(", #2 on devices 0-2: rank 1 (device 1) called "), "{index}: {text}");
+        let sequence = 2 * index + 1;
+        let place = format!(", #{sequence} on devices 0-2: rank 1 (device 1) called ");
+        assert!(text.contains(&place), "{index}: {text}");
         assert!(text.contains(" where rank 0 (device 0), rank 2 (device 2) called "), "{text}");
         assert!(text.contains(one) && text.contains(other), "{index}: {text}");
     }
@@ -172,12 +174,12 @@ fn every_difference_is_told(job: &dyn Job) {
 
 #[test]
 fn every_difference_is_told_sim() {
-    every_difference_is_told(&fresh::Each(|| sim(&[1; 3])));
+    every_difference_is_told(&sim(&[1; 3]));
 }
 
 #[test]
 fn every_difference_is_told_quic() {
-    every_difference_is_told(&fresh::Each(|| quic(&[1; 3])));
+    every_difference_is_told(&quic(&[1; 3]));
 }
 
 /// Two members have no majority: both are named.
@@ -231,7 +233,8 @@ fn a_late_member_is_named_by_all_sim() {
     }
 }
 
-/// As above, by the real clock.
+/// As above, by the real clock. The operands do not fit into the opening: else the late member,
+/// which comes right behind the others' notices, might find that it has all it needs.
 #[test]
 fn a_late_member_is_named_by_all_quic() {
     let limit = Duration::from_millis(300);
@@ -245,13 +248,14 @@ fn a_late_member_is_named_by_all_quic() {
             told.wait();
         }
         let start = Instant::now();
-        let error = call(&communicator, &group, &TERMS, Some(limit)).unwrap_err();
+        let terms = Terms { count: 3000, ..TERMS };
+        let error = call(&communicator, &group, &terms, Some(limit)).unwrap_err();
         let waited = start.elapsed();
-        assert!(late || (limit..limit + Duration::from_secs(2)).contains(&waited), "{waited:?}");
         reports.add(&communicator, error);
         if !late {
             told.wait();
         }
+        assert!(late || waited < limit + Duration::from_secs(2), "{waited:?}");
         assert_works(&communicator, &group);
     });
     let text = reports.text(4);
@@ -332,9 +336,11 @@ fn a_dead_rank_is_named_with_its_cause_quic() {
     let quic = quic(&[1; 4]);
     let reports = Reports::default();
     let start = Instant::now();
+    let begun = Barrier::new(4);
     quic.run(AMPLE, &|communicator| {
         let all = everyone(&communicator, 4);
         assert_works(&communicator, &all);
+        begun.wait();
         if communicator.member() == Member(3) {
             for transport in &quic.transports {
                 transport.fail_rank(RankFailure { rank: Rank(3), cause: KILLED });
@@ -475,17 +481,4 @@ fn a_process_that_leaves_harms_nobody() {
             });
         }
     });
-}
-
-/// A job that is new for each run, for those that count operations.
-mod fresh {
-    use super::{Communicator, Duration, Job};
-
-    pub(crate) struct Each<F>(pub(crate) F);
-
-    impl<J: Job, F: Fn() -> J> Job for Each<F> {
-        fn run(&self, timeout: Duration, body: &(dyn Fn(Communicator) + Sync)) {
-            self.0().run(timeout, body);
-        }
-    }
 }
