@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Attempt, InvalidJobId, JobId, Rank};
+use crate::{Attempt, DEFAULT_HEARTBEAT_TIMEOUT, InvalidJobId, JobId, Rank};
 
 /// This process's number among the processes of the job.
 pub const RANK: &str = "LOCKSTEP_RANK";
@@ -35,6 +35,8 @@ pub const KEY_FD: &str = "LOCKSTEP_KEY_FD";
 pub const DEVICES: &str = "LOCKSTEP_DEVICES";
 /// How long to wait for the whole job to come together.
 pub const INIT_TIMEOUT: &str = "LOCKSTEP_INIT_TIMEOUT";
+/// How long a rank may be silent, where the coordinator is hosted.
+pub const HEARTBEAT_TIMEOUT: &str = "LOCKSTEP_HEARTBEAT_TIMEOUT";
 /// How long a collective waits for its members.
 pub const COLLECTIVE_TIMEOUT: &str = "LOCKSTEP_COLLECTIVE_TIMEOUT";
 
@@ -77,6 +79,9 @@ pub enum KeySource {
 pub struct Limits {
     /// How long a collective waits for its members (`LOCKSTEP_COLLECTIVE_TIMEOUT`, 300 s).
     pub collective: Duration,
+    /// How long a rank may be silent before it counts as dead (`LOCKSTEP_HEARTBEAT_TIMEOUT`, 30 s);
+    /// that of the process which hosts the coordinator counts.
+    pub heartbeat: Duration,
     /// How long joining waits for the coordinator and all ranks (`LOCKSTEP_INIT_TIMEOUT`, 300 s).
     pub init: Duration,
 }
@@ -262,6 +267,7 @@ impl Limits {
         let limits = Self::default();
         Ok(Self {
             collective: variables.duration(COLLECTIVE_TIMEOUT)?.unwrap_or(limits.collective),
+            heartbeat: variables.duration(HEARTBEAT_TIMEOUT)?.unwrap_or(limits.heartbeat),
             init: variables.duration(INIT_TIMEOUT)?.unwrap_or(limits.init),
         })
     }
@@ -269,7 +275,11 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { collective: Duration::from_secs(300), init: Duration::from_secs(300) }
+        Self {
+            collective: Duration::from_secs(300),
+            heartbeat: DEFAULT_HEARTBEAT_TIMEOUT,
+            init: Duration::from_secs(300),
+        }
     }
 }
 

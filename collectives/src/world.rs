@@ -14,9 +14,9 @@ use crate::rendezvous::CoordinatorOptions;
 use crate::transport::quic::{QuicTransport, transport_config};
 use crate::transport::{LocalTransport, Transport};
 use crate::{
-    Communicator, Coordinator, DEFAULT_HEARTBEAT_TIMEOUT, EndpointError, Environment,
-    EnvironmentError, JobSecret, JoinError, JoinOptions, Limits, Member, Rank, RendezvousError,
-    SecretError, Session, Topology, environment,
+    Communicator, Coordinator, EndpointError, Environment, EnvironmentError, JobSecret, JoinError,
+    JoinOptions, Limits, Member, Rank, RendezvousError, SecretError, Session, Topology,
+    environment,
 };
 
 /// How long a process that leaves waits for its peers to have what it sent.
@@ -114,7 +114,8 @@ impl World {
         );
         let secret = JobSecret::from_source(&environment.key)?;
         let hosts = !environment.coordinator_hosted && *rank == Rank(0);
-        let coordinator = if hosts { Some(host_rendezvous(environment, &secret)?) } else { None };
+        let coordinator =
+            if hosts { Some(host_rendezvous(environment, limits, &secret)?) } else { None };
         let options = JoinOptions {
             coordinator: environment.coordinator.clone(),
             job: job.clone(),
@@ -231,6 +232,7 @@ impl Drop for World {
 /// Hosts the rendezvous where the job's processes will look for it.
 fn host_rendezvous(
     environment: &Environment,
+    limits: Limits,
     secret: &JobSecret,
 ) -> Result<Coordinator, WorldError> {
     let name_error =
@@ -244,7 +246,7 @@ fn host_rendezvous(
             attempt: environment.attempt,
             world_size: environment.world_size,
             secret: secret.clone(),
-            heartbeat_timeout: DEFAULT_HEARTBEAT_TIMEOUT,
+            heartbeat_timeout: limits.heartbeat,
         })
     };
     match start(named) {

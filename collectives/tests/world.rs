@@ -12,7 +12,11 @@ use lockstep_collectives::{
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-const AMPLE: Limits = Limits { collective: Duration::from_secs(60), init: Duration::from_secs(60) };
+const AMPLE: Limits = Limits {
+    collective: Duration::from_secs(60),
+    heartbeat: Duration::from_secs(30),
+    init: Duration::from_secs(60),
+};
 
 /// How soon what should happen at once happens on a busy machine.
 const SOON: Duration = Duration::from_secs(15);

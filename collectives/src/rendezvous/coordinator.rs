@@ -241,11 +241,16 @@ impl State {
     }
 }
 
+/// How long a connection lasts on which nothing comes: longer than the heartbeat timeout, so that
+/// the core judges silence, with its excuses.
+pub(super) fn idle_timeout(heartbeat_timeout: Duration) -> Duration {
+    heartbeat_timeout.saturating_mul(2)
+}
+
 /// Timeouts and limits of a member's connection.
 fn transport(heartbeat_timeout: Duration) -> TransportConfig {
     let mut transport = TransportConfig::default();
-    // Longer than the heartbeat timeout, so that the core judges silence, with its excuses.
-    let idle = IdleTimeout::try_from(heartbeat_timeout.saturating_mul(2)).ok();
+    let idle = IdleTimeout::try_from(idle_timeout(heartbeat_timeout)).ok();
     transport
         .max_idle_timeout(idle)
         .keep_alive_interval(Some(heartbeat_timeout / 4))
@@ -285,6 +290,12 @@ async fn serve_peer(shared: &Arc<Shared>, peer: &PeerConnection) -> Result<(), S
     let FromMember::Join(join) = message else {
         return Err("its first message is not a join".to_owned());
     };
+    if join.address != connection.remote_address() {
+        let (rank, says, seen) = (join.rank, join.address, connection.remote_address());
+        tracing::warn!(
+            "{rank} is at {says} by its own account and at {seen} by ours: if addresses are translated between hosts, its peers will not reach it"
+        );
+    }
     let (outgoing, queue) = mpsc::unbounded_channel();
     let id = shared.open(outgoing);
     shared.apply(Event::Join { connection: id, fingerprint: peer.fingerprint, join });

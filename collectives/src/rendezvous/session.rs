@@ -13,6 +13,7 @@ use bytes::Bytes;
 use quinn::{ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::sync::{Notify, mpsc};
 
+use super::coordinator::idle_timeout;
 use super::message::{
     FromMember, MAX_CALL_BYTES, MAX_TO_MEMBER_BYTES, Reply, Request, ToMember, decode, encode,
     encode_frame, read_frame,
@@ -497,17 +498,20 @@ async fn talk(shared: Arc<Shared>, queue: mpsc::UnboundedReceiver<FromMember>) {
         Ok(reason) => how_it_ended(reason),
         Err(_) => "it speaks nonsense".to_owned(),
     };
-    let was_joined = matches!(shared.lock().standing, Standing::Joined { .. });
-    shared.stand(Standing::Lost(detail));
+    let standing = std::mem::replace(&mut shared.lock().standing, Standing::Lost(detail));
+    shared.changed.notify_all();
     shared.give_up();
-    if let Some(rank) = shared.host.filter(|_| was_joined && !this_side_ended(&closed)) {
-        // Nobody is left to say it: with the coordinator, the rank that hosted it is gone.
-        shared.fail(&RankFailure { rank, cause: FailureCause::Disconnected });
+    // Nobody is left to say it: with the coordinator, the rank that hosted it is gone.
+    if let (Some(rank), Standing::Joined { heartbeat_timeout, .. }) = (shared.host, standing) {
+        let cause = match closed {
+            Ok(ConnectionError::LocallyClosed) => return,
+            Ok(ConnectionError::TimedOut) => {
+                FailureCause::Silent { for_: idle_timeout(heartbeat_timeout) }
+            }
+            _ => FailureCause::Disconnected,
+        };
+        shared.fail(&RankFailure { rank, cause });
     }
-}
-
-fn this_side_ended<E>(closed: &Result<ConnectionError, E>) -> bool {
-    matches!(closed, Ok(ConnectionError::LocallyClosed))
 }
 
 async fn speak(
