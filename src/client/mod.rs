@@ -1,4 +1,4 @@
-//! The in-process [`ifrt::Client`](crate::ifrt::Client) of a job of one or many processes.
+//! The in-process [`ifrt::Client`] of a job of one or many processes.
 //!
 //! Owns this process's part of global arrays, compilation and program agreement, and the
 //! executor thread of each local device. What a device computes is the backend's, how bytes get
