@@ -24,13 +24,13 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lockstep_collectives::{Communicator, Member, World};
+use lockstep_collectives::{Communicator, Member, World, WorldError};
 
 use self::launch::DeviceLaunch;
 use self::stream::Streams;
 use crate::backend::{Backend, LocalDevice};
 use crate::ifrt::{
-    self, ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Compiler, Device,
+    self, ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Code, Compiler, Device,
     DeviceDescription, DeviceId, DeviceList, HostBuffer, HostBufferSemantics, HostBufferShards,
     Memory, MemoryId, MemoryKind, Result, Sharding, SingleDeviceShardSemantics, Status,
 };
@@ -62,6 +62,36 @@ struct Core {
 }
 
 impl Client {
+    /// The client of the job that the environment describes; of this process alone if there is
+    /// none. Devices are CPU devices, as many as `LOCKSTEP_DEVICES` says.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the environment is wrong; `Unavailable` when the job cannot be
+    /// joined.
+    pub fn from_environment() -> Result<Arc<Self>> {
+        let world = World::from_environment().map_err(|error| {
+            let code = match error {
+                WorldError::Environment(_) => Code::InvalidArgument,
+                _ => Code::Unavailable,
+            };
+            Status::wrap(code, error)
+        });
+        Self::on_cpu(world?)
+    }
+
+    /// The client of a job of this process alone, with so many CPU devices.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` when the system grants no threads.
+    pub fn solo(devices: u32) -> Result<Arc<Self>> {
+        Self::on_cpu(World::solo(devices))
+    }
+
+    fn on_cpu(world: World) -> Result<Arc<Self>> {
+        let local = world.topology().members_of(world.rank()).len();
+        Self::new(world, Arc::new(crate::backend::cpu::CpuBackend::new(local)))
+    }
+
     /// A client whose devices are those of `backend`.
     ///
     /// # Errors
