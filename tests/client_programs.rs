@@ -68,9 +68,8 @@ fn psum_over_both_axes() {
 #[test]
 fn pmax_pmin_pmean() {
     let (input, outputs) = run("sm_pmax_pmin_pmean", 8, 8);
-    let rows = |f: fn(f32, f32) -> f32| {
-        matrix(4, 8, |r, c| f(at(&input, r, c), at(&input, r + 4, c)))
-    };
+    let rows =
+        |f: fn(f32, f32) -> f32| matrix(4, 8, |r, c| f(at(&input, r, c), at(&input, r + 4, c)));
     let mean = matrix(8, 4, |r, c| f32::midpoint(at(&input, r, c), at(&input, r, c + 4)));
     assert_eq!(outputs, [rows(f32::max), rows(f32::min), mean]);
 }

@@ -141,6 +141,11 @@ impl Client {
         };
         Ok(Arc::new(Self { core: Arc::new(core) }))
     }
+
+    /// The job, for what its processes say to each other besides arrays: keys, barriers, failures.
+    pub fn world(&self) -> &World {
+        &self.core.world
+    }
 }
 
 impl Core {

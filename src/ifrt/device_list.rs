@@ -98,12 +98,23 @@ impl<'a> IntoIterator for &'a DeviceList {
     }
 }
 
+/// `devices [7, 0-3]`: the ids in order, longer runs of consecutive ones joined.
 impl fmt::Display for DeviceList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("devices [")?;
-        for (position, id) in self.ids().enumerate() {
-            let comma = if position == 0 { "" } else { ", " };
-            write!(f, "{comma}{}", id.0)?;
+        let ids: Vec<u32> = self.ids().map(|id| id.0).collect();
+        let mut comma = "";
+        for run in ids.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
+            match run {
+                [first, _, _, .., last] => write!(f, "{comma}{first}-{last}")?,
+                _ => {
+                    for id in run {
+                        write!(f, "{comma}{id}")?;
+                        comma = ", ";
+                    }
+                }
+            }
+            comma = ", ";
         }
         f.write_str("]")
     }
@@ -166,6 +177,18 @@ pub(crate) mod tests {
         assert_eq!(list.process_indices(), [0, 1, 2]);
         assert!(!list.is_fully_addressable());
         assert_eq!(list.addressable().addressable(), list.addressable());
-        assert_eq!(list.to_string(), "devices [0, 1, 2, 3, 4, 5]");
+    }
+
+    #[test]
+    fn long_runs_are_shown_by_their_ends() {
+        let list = devices(9, 9, 0);
+        let show = |positions: &[usize]| {
+            let chosen = positions.iter().map(|&position| list.get(position).unwrap().clone());
+            DeviceList::new(chosen.collect::<Vec<_>>()).to_string()
+        };
+        assert_eq!(show(&[0, 1, 2]), "devices [0, 1, 2]");
+        assert_eq!(show(&[7, 0, 1, 2, 3, 8]), "devices [7, 0-3, 8]");
+        assert_eq!(show(&[2, 1, 0, 4, 4]), "devices [2, 1, 0, 4, 4]");
+        assert_eq!(show(&[]), "devices []");
     }
 }

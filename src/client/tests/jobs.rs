@@ -229,7 +229,7 @@ fn a_failed_process_poisons_what_needs_it_and_nothing_else() {
         let step = compile(client, &all_reduce_program(3)).unwrap();
         let value = array(client, &[1, 2, 3, 4], &replicated(client));
         let error = if rank == 2 {
-            client.core.world.session().unwrap().report_failure("out of disk").unwrap();
+            client.world().session().unwrap().report_failure("out of disk").unwrap();
             None
         } else {
             let lost = launch(&*step, &value);
