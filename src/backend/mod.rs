@@ -56,12 +56,11 @@ pub struct Buffer {
 }
 
 /// What a [`Buffer`] holds on to.
-pub trait DeviceMemory: Send + Sync {
+///
+/// `Any`, so that the backend that made it can recognise and reuse it.
+pub trait DeviceMemory: Any + Send + Sync {
     /// The contents.
     fn bytes(&self) -> &[u8];
-
-    /// The same memory, for the backend that made it to recognise and reuse.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 impl Buffer {

@@ -74,22 +74,14 @@ impl DeviceMemory for Block {
     fn bytes(&self) -> &[u8] {
         self.bytes()
     }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
 }
 
 /// The block behind `buffer`; a copy when another backend made the buffer.
 pub(crate) fn block_of(buffer: Buffer) -> Result<Arc<Block>> {
-    let memory = buffer.into_memory();
-    match Arc::clone(&memory).into_any().downcast::<Block>() {
-        Ok(block) => {
-            // Two references from one: the caller's uniqueness test must see only the block's.
-            drop(memory);
-            Ok(block)
-        }
-        Err(_) => Ok(Arc::new(Block::copy_of(memory.bytes())?)),
+    let memory: Arc<dyn Any + Send + Sync> = buffer.clone().into_memory();
+    match memory.downcast::<Block>() {
+        Ok(block) => Ok(block),
+        Err(_) => Ok(Arc::new(Block::copy_of(buffer.bytes())?)),
     }
 }
 
@@ -128,9 +120,6 @@ mod tests {
         impl DeviceMemory for Foreign {
             fn bytes(&self) -> &[u8] {
                 &[9, 8]
-            }
-            fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-                self
             }
         }
         let block = block_of(Buffer::new(Arc::new(Foreign))).unwrap();

@@ -21,6 +21,9 @@ mod step;
 mod tile;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use buffer::{Block, block_of};
