@@ -47,7 +47,7 @@ fn awkward_arguments() {
 #[test]
 fn arbitrary_arguments() {
     let mut runner =
-        TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(24) });
+        TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(16) });
     let argument = proptest::collection::vec(1..=255_u8, 0..20).prop_map(OsString::from_vec);
     runner
         .run(&proptest::collection::vec(argument, 0..8), |arguments| {
