@@ -98,7 +98,7 @@ pub enum EndpointError {
 pub enum ConnectError {
     /// No answer at all.
     #[error(
-        "UDP to {address} got no answer in {waited:?}: is {name} running, and does a firewall drop UDP?"
+        "UDP to {address} got no answer in {waited:?}: is {name} running, does a firewall drop it?"
     )]
     NoAnswer {
         /// The peer.

@@ -53,7 +53,8 @@ pub struct Environment {
     pub local_size: u32,
     /// `host:port` of the rendezvous.
     pub coordinator: String,
-    /// Whether the launcher hosts the coordinator. If not, rank 0 does, at [`coordinator`](Self::coordinator).
+    /// Whether the launcher hosts the coordinator. If not, rank 0 does, at
+    /// [`coordinator`](Self::coordinator).
     pub coordinator_hosted: bool,
     /// The job.
     pub job: JobId,
@@ -121,8 +122,8 @@ pub enum EnvironmentError {
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a duration: write a number of seconds, or a number and one of ms, s, m, h, at most \
-     a year"
+    "{0:?} is not a duration: write a number of seconds, or a number and one of ms, s, m, h, \
+     at most a year"
 )]
 pub struct InvalidDuration(String);
 

@@ -1,14 +1,14 @@
 //! Who a process is on the network: keys and certificates that exist for one job.
 //!
-//! The job's secret yields the key of a certificate authority that all its holders can compute. Each
-//! process makes a fresh key and has that authority sign it, so showing a valid certificate proves
-//! holding the secret, in both directions. Nothing here is stored, and the certificates' names carry
-//! no authority of their own: a holder of the secret can make any. The transport therefore also pins
-//! the [`Fingerprint`] that the peer had when it joined.
+//! The job's secret yields the key of a certificate authority that all its holders can compute.
+//! Each process makes a fresh key and has that authority sign it, so showing a valid certificate
+//! proves holding the secret, in both directions. Nothing here is stored, and the certificates'
+//! names carry no authority of their own: a holder of the secret can make any. The transport
+//! therefore also pins the [`Fingerprint`] that the peer had when it joined.
 //!
-//! Only TLS 1.3, no resumption and no early data: connections of a job are few and long, so a replayed
-//! first flight buys nothing. Names do not contain the job: a process of another job that holds
-//! the same secret is told so when it joins, which a failed handshake could not do.
+//! Only TLS 1.3, no resumption and no early data: connections of a job are few and long, so a
+//! replayed first flight buys nothing. Names do not contain the job: a process of another job that
+//! holds the same secret is told so when it joins, which a failed handshake could not do.
 
 use std::fmt;
 use std::sync::Arc;

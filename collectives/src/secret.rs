@@ -87,7 +87,8 @@ impl JobSecret {
     /// Reads the secret from a file that only its owner can access.
     ///
     /// # Errors
-    /// When group or others have any access to the file, when it cannot be read, or holds no secret.
+    /// When group or others have any access to the file, when it cannot be read, or holds no
+    /// secret.
     pub fn read(path: &Path) -> Result<Self, SecretError> {
         let place = format!("{path:?}");
         let io_error = |source| SecretError::Io { action: "read", place: place.clone(), source };

@@ -61,7 +61,7 @@ pub enum WorldError {
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
     /// Rank 0 cannot host the rendezvous.
-    #[error("{0}: without a launcher, rank 0 hosts it at {variable}", variable = environment::COORDINATOR)]
+    #[error("{0}: without a launcher, rank 0 does that, at LOCKSTEP_COORDINATOR")]
     Host(#[from] RendezvousError),
     /// The coordinator's name has no address on which rank 0 could host the rendezvous.
     #[error("rank 0 cannot host the rendezvous at {coordinator}, which does not resolve: {source}")]
@@ -107,8 +107,8 @@ impl World {
         let Environment { rank, world_size, coordinator, job, attempt, devices, .. } = environment;
         let host = if environment.coordinator_hosted { "its launcher" } else { "rank 0" };
         tracing::info!(
-            "{rank} of {world_size} with {devices} devices in {attempt} of job {job}, coordinated at \
-             {coordinator} by {host}, key from {}; collectives wait {:?}",
+            "{rank} of {world_size} with {devices} devices in {attempt} of job {job}, coordinated \
+             at {coordinator} by {host}, key from {}; collectives wait {:?}",
             environment.key,
             limits.collective,
         );

@@ -293,7 +293,8 @@ async fn serve_peer(shared: &Arc<Shared>, peer: &PeerConnection) -> Result<(), S
     if join.address != connection.remote_address() {
         let (rank, says, seen) = (join.rank, join.address, connection.remote_address());
         tracing::warn!(
-            "{rank} is at {says} by its own account and at {seen} by ours: if addresses are translated between hosts, its peers will not reach it"
+            "{rank} says that it is at {says}, its packets come from {seen}: if addresses are \
+             translated between hosts, its peers may not reach it"
         );
     }
     let (outgoing, queue) = mpsc::unbounded_channel();
@@ -331,7 +332,8 @@ async fn write_notices(
     mut send: SendStream,
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
 ) -> Result<(), String> {
-    // A member that can no longer be written to is one whose connection ends, which is handled there.
+    // A member that can no longer be written to is one whose connection ends, which is handled
+    // there.
     while let Some(outgoing) = queue.recv().await {
         let notice = match outgoing {
             Outgoing::Notice(frame) => {

@@ -1,4 +1,5 @@
-//! Joining: from a coordinator's name to a [`Session`], through everything that may not be there yet.
+//! Joining: from a coordinator's name to a [`Session`], through everything that may not be there
+//! yet.
 //!
 //! Processes of a job start in any order, before the coordinator and before its name resolves. So
 //! joining tries again until its time is up, says every ten seconds what it waits for, and gives up
@@ -13,8 +14,9 @@ use std::time::{Duration, Instant};
 use quinn::TransportConfig;
 use tokio::sync::mpsc;
 
+use super::link::{Link, Standing};
 use super::message::{FromMember, Join};
-use super::session::{Shared, Standing};
+
 use super::{JoinRefusal, Session, SessionError};
 use crate::secret::random_bytes;
 use crate::{
@@ -215,14 +217,14 @@ impl Joining<'_> {
             devices: options.devices,
             address: endpoint.local_address(),
         };
-        let shared = Shared::start(
+        let link = Link::start(
             &endpoint,
             connection,
             options.coordinator.clone(),
             options.host.filter(|host| *host != options.rank),
             FromMember::Join(join),
         );
-        let (ranks, heartbeat_timeout) = self.wait_for_all(&shared)?;
+        let (ranks, heartbeat_timeout) = self.wait_for_all(&link)?;
         let topology = Topology::new(options.job.clone(), options.attempt, ranks);
         let topology = topology.map_err(|detail| {
             let coordinator = options.coordinator.clone();
@@ -232,7 +234,7 @@ impl Joining<'_> {
         let listening = self.endpoint.take();
         let incoming = listening.map(|listening| listening.incoming);
         let incoming = incoming.ok_or_else(|| passing("the endpoint is gone"))?;
-        Session::new(shared, endpoint, topology, options.rank, heartbeat_timeout)
+        Session::new(link, endpoint, topology, options.rank, heartbeat_timeout)
             .map(|session| (session, incoming))
             .map_err(|error| Failure::Lasting(error.into()))
     }
@@ -296,12 +298,12 @@ impl Joining<'_> {
     }
 
     /// Waits until the coordinator says that all ranks are there.
-    fn wait_for_all(&mut self, shared: &Shared) -> Result<(Vec<RankInfo>, Duration), Failure> {
+    fn wait_for_all(&mut self, link: &Link) -> Result<(Vec<RankInfo>, Duration), Failure> {
         loop {
             let until = self.deadline.min(self.next_report);
             let waiting = |s: &Standing| matches!(s, Standing::Asked | Standing::Waiting(_));
             let timeout = until.saturating_duration_since(Instant::now());
-            let obstacle = match shared.wait_for_standing(timeout, waiting) {
+            let obstacle = match link.wait_for_standing(timeout, waiting) {
                 Standing::Asked => "it has not answered yet".to_owned(),
                 Standing::Joined { ranks, heartbeat_timeout } => {
                     return Ok((ranks, heartbeat_timeout));
@@ -315,7 +317,7 @@ impl Joining<'_> {
                 Standing::Waiting(missing) => format!("{missing} have not joined"),
             };
             if self.remaining().is_zero() {
-                shared.give_up();
+                link.give_up();
                 return Err(Failure::Lasting(self.timed_out(obstacle)));
             }
             self.report(&obstacle);
@@ -377,7 +379,8 @@ fn transport() -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport
         .max_idle_timeout(None)
-        // Also what a first packet waits before it is repeated: the coordinator may be about to start.
+        // Also what a first packet waits before it is repeated: the coordinator may be about to
+        // start.
         .initial_rtt(Duration::from_millis(100))
         .max_concurrent_bidi_streams(0_u8.into())
         .max_concurrent_uni_streams(0_u8.into())

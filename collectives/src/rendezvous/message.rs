@@ -95,9 +95,7 @@ pub(super) enum Reply {
 pub(super) enum DecodeError {
     #[error("a message of {found} bytes, where {limit} are allowed")]
     TooLong { found: usize, limit: usize },
-    #[error(
-        "a message of protocol version {found}, expected {VERSION}: both sides must be the same release"
-    )]
+    #[error("a message of protocol version {found}, expected {VERSION}: the releases differ")]
     OtherVersion { found: u8 },
     #[error("bytes that are no message of the rendezvous")]
     Malformed,

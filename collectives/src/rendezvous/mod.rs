@@ -12,6 +12,7 @@ mod coordinator;
 mod core;
 mod failure;
 mod join;
+mod link;
 mod message;
 mod refusal;
 mod session;

@@ -1,25 +1,21 @@
 //! A rank's membership: its calls to the coordinator, its signs of life, and the news it gets.
 //!
 //! Blocks the callers' threads, never the network's: a call is a task on the endpoint's runtime and
-//! a channel that its caller waits on. Heartbeats come from a thread of their own, so that a process
-//! is dead only when nothing of it runs. How a session comes about is `join`'s.
+//! a channel that its caller waits on. Heartbeats come from a thread of their own, so that a
+//! process is dead only when nothing of it runs. How a session comes about is `join`'s; what is
+//! said on its connection besides calls is `link`'s.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use quinn::{ConnectionError, RecvStream, SendStream, VarInt};
-use tokio::sync::{Notify, mpsc};
 
-use super::coordinator::idle_timeout;
-use super::message::{
-    FromMember, MAX_CALL_BYTES, MAX_TO_MEMBER_BYTES, Reply, Request, ToMember, decode, encode,
-    encode_frame, read_frame,
-};
-use super::{CallRefusal, FailureCause, JoinRefusal, MissingRanks, RankFailure};
-use crate::{PeerEndpoint, Rank, RankInfo, Topology};
+use super::link::{Link, Standing, State};
+use super::message::{FromMember, MAX_CALL_BYTES, Reply, Request, decode, encode};
+use super::{CallRefusal, RankFailure};
+use crate::{PeerEndpoint, Rank, Topology};
 
 /// How much later than its deadline an answer may come: the time it travels.
 const REPLY_GRACE: Duration = Duration::from_secs(10);
@@ -29,9 +25,6 @@ const PROMPT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long leaving waits for the coordinator to have noted it.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long after its streams a connection may end.
-const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// Signs of life per heartbeat timeout.
 const HEARTBEATS_PER_TIMEOUT: u32 = 5;
@@ -44,7 +37,7 @@ const MAX_REPORT_BYTES: usize = 4096;
 /// All methods may be called from many threads at once. Dropping it without [`Session::leave`] is
 /// a failure of this rank to all others.
 pub struct Session {
-    shared: Arc<Shared>,
+    link: Arc<Link>,
     endpoint: Arc<PeerEndpoint>,
     topology: Arc<Topology>,
     rank: Rank,
@@ -87,52 +80,12 @@ pub enum SessionError {
 
 /// The failures of a job, as this rank learns of them.
 #[derive(Clone, Debug)]
-pub struct Failures(Arc<Shared>);
-
-type Callback = Box<dyn FnMut(&RankFailure) + Send>;
-
-pub(super) struct Shared {
-    connection: quinn::Connection,
-    /// Where the coordinator is, for errors.
-    coordinator: String,
-    /// The rank that is lost with the coordinator.
-    host: Option<Rank>,
-    outgoing: mpsc::UnboundedSender<FromMember>,
-    heartbeat: Notify,
-    state: Mutex<State>,
-    changed: Condvar,
-    /// Taken before `state` where both are.
-    callbacks: Mutex<Vec<Callback>>,
-}
-
-#[derive(Default)]
-struct State {
-    standing: Standing,
-    failures: Vec<RankFailure>,
-}
-
-/// How this process stands with the coordinator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It has said that it wants to join.
-    #[default]
-    Asked,
-    Joined {
-        ranks: Vec<RankInfo>,
-        heartbeat_timeout: Duration,
-    },
-    Left,
-    /// The connection is gone.
-    Lost(String),
-    Refused(JoinRefusal),
-    /// These ranks are still to come.
-    Waiting(MissingRanks),
-}
+pub struct Failures(Arc<Link>);
 
 impl Session {
     /// The session of a connection that stands as joined.
     pub(super) fn new(
-        shared: Arc<Shared>,
+        link: Arc<Link>,
         endpoint: Arc<PeerEndpoint>,
         topology: Arc<Topology>,
         rank: Rank,
@@ -140,16 +93,16 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let (alive, ended) = std::sync::mpsc::channel::<()>();
         let interval = heartbeat_timeout / HEARTBEATS_PER_TIMEOUT;
-        let beating = Arc::clone(&shared);
+        let beating = Arc::clone(&link);
         std::thread::Builder::new()
             .name("lockstep-heartbeat".to_owned())
             .spawn(move || {
                 while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                    beating.heartbeat.notify_one();
+                    beating.beat();
                 }
             })
             .map_err(|error| SessionError::Heartbeat(error.to_string()))?;
-        Ok(Self { shared, endpoint, topology, rank, _alive: alive })
+        Ok(Self { link, endpoint, topology, rank, _alive: alive })
     }
 
     /// All processes of the job.
@@ -186,13 +139,13 @@ impl Session {
     /// The value of `key`, when it is set or as soon as it is.
     ///
     /// # Errors
-    /// [`CallRefusal::Late`] when it is not set within `timeout`; [`CallRefusal::RankFailed`] when it is
-    /// not set and a rank has failed; or when the coordinator is lost.
+    /// [`CallRefusal::Late`] when it is not set within `timeout`; [`CallRefusal::RankFailed`] when
+    /// it is not set and a rank has failed; or when the coordinator is lost.
     pub fn get(&self, key: &str, timeout: Duration) -> Result<Bytes, SessionError> {
         let call = || format!("get {key:?}");
         match self.call(call, &Request::Get { key: key.to_owned(), timeout }, timeout)? {
             Reply::Value(value) => Ok(value),
-            other => Err(self.nonsense(call, &other)),
+            _ => Err(self.nonsense(call)),
         }
     }
 
@@ -205,7 +158,7 @@ impl Session {
         match self.call(call, &Request::TryGet { key: key.to_owned() }, PROMPT_TIMEOUT)? {
             Reply::Absent => Ok(None),
             Reply::Value(value) => Ok(Some(value)),
-            other => Err(self.nonsense(call, &other)),
+            _ => Err(self.nonsense(call)),
         }
     }
 
@@ -218,7 +171,7 @@ impl Session {
         match self.call(call, &Request::Delete { key: key.to_owned() }, PROMPT_TIMEOUT)? {
             Reply::Absent => Ok(false),
             Reply::Done => Ok(true),
-            other => Err(self.nonsense(call, &other)),
+            _ => Err(self.nonsense(call)),
         }
     }
 
@@ -230,7 +183,7 @@ impl Session {
         let call = || format!("list {prefix:?}");
         match self.call(call, &Request::List { prefix: prefix.to_owned() }, PROMPT_TIMEOUT)? {
             Reply::Entries(entries) => Ok(entries),
-            other => Err(self.nonsense(call, &other)),
+            _ => Err(self.nonsense(call)),
         }
     }
 
@@ -245,13 +198,13 @@ impl Session {
         let call = || format!("barrier {name:?}");
         match self.call(call, &Request::Barrier { name: name.to_owned(), timeout }, timeout)? {
             Reply::Done => Ok(()),
-            other => Err(self.nonsense(call, &other)),
+            _ => Err(self.nonsense(call)),
         }
     }
 
     /// The failures of the job, now and later.
     pub fn failures(&self) -> Failures {
-        Failures(Arc::clone(&self.shared))
+        Failures(Arc::clone(&self.link))
     }
 
     /// Tells all ranks that this one has failed, and waits until the coordinator has noted it.
@@ -263,7 +216,7 @@ impl Session {
     pub fn report_failure(&self, message: &str) -> Result<(), SessionError> {
         let longest = message.len().min(MAX_REPORT_BYTES);
         let message = (0..=longest).rev().find_map(|end| message.get(..end)).unwrap_or_default();
-        self.shared.say(FromMember::ReportFailure(message.to_owned()));
+        self.link.say(FromMember::ReportFailure(message.to_owned()));
         let noted = |state: &State| state.failures.iter().any(|f| f.rank == self.rank);
         self.wait_until(|| "report a failure".to_owned(), PROMPT_TIMEOUT, noted)
     }
@@ -273,7 +226,7 @@ impl Session {
     /// # Errors
     /// When the coordinator is lost or does not note it in time.
     pub fn leave(self) -> Result<(), SessionError> {
-        self.shared.say(FromMember::Leave);
+        self.link.say(FromMember::Leave);
         let left = |state: &State| state.standing == Standing::Left;
         self.wait_until(|| "leave".to_owned(), LEAVE_TIMEOUT, left)
     }
@@ -283,7 +236,7 @@ impl Session {
         let request = Request::Set { key: key.to_owned(), value, overwrite };
         match self.call(call, &request, PROMPT_TIMEOUT)? {
             Reply::Done => Ok(()),
-            other => Err(self.nonsense(call, &other)),
+            _ => Err(self.nonsense(call)),
         }
     }
 
@@ -304,7 +257,7 @@ impl Session {
             return Err(SessionError::Refused { call: call(), refusal });
         }
         let (sender, receiver) = sync_channel(1);
-        let connection = self.shared.connection.clone();
+        let connection = self.link.connection().clone();
         let task = self.endpoint.handle().spawn(async move {
             // The caller may have given up.
             let _ = sender.send(exchange(&connection, request).await);
@@ -315,7 +268,7 @@ impl Session {
                 Err(SessionError::Refused { call: call(), refusal })
             }
             Ok(Some(reply)) => Ok(reply),
-            Ok(None) | Err(RecvTimeoutError::Disconnected) => Err(self.shared.lost()),
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => Err(self.link.lost()),
             Err(RecvTimeoutError::Timeout) => {
                 // Dropping the call's streams tells the coordinator that nobody waits.
                 task.abort();
@@ -332,21 +285,21 @@ impl Session {
     ) -> Result<(), SessionError> {
         let pending =
             |state: &mut State| !done(state) && !matches!(state.standing, Standing::Lost(_));
-        let state = self.shared.wait_while(timeout, pending);
+        let state = self.link.wait_while(timeout, pending);
         if done(&state) {
             Ok(())
         } else if matches!(state.standing, Standing::Lost(_)) {
             drop(state);
-            Err(self.shared.lost())
+            Err(self.link.lost())
         } else {
             Err(SessionError::NoReply { call: call(), waited: timeout })
         }
     }
 
-    fn nonsense(&self, call: impl Fn() -> String, reply: &Reply) -> SessionError {
+    fn nonsense(&self, call: impl Fn() -> String) -> SessionError {
         SessionError::Lost {
-            coordinator: self.shared.coordinator.clone(),
-            detail: format!("it answered {} with {reply:?}", call()),
+            coordinator: self.link.coordinator().to_owned(),
+            detail: format!("it answered something else to {}", call()),
         }
     }
 }
@@ -354,19 +307,19 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // The endpoint may live on in the transport.
-        self.shared.give_up();
+        self.link.give_up();
     }
 }
 
 impl Failures {
     /// The failure that this rank learned of first: the cause of the job's failure.
     pub fn first(&self) -> Option<RankFailure> {
-        self.0.lock().failures.first().cloned()
+        self.0.with_state(|state| state.failures.first().cloned())
     }
 
     /// All failures so far, in the order in which they became known.
     pub fn all(&self) -> Vec<RankFailure> {
-        self.0.lock().failures.clone()
+        self.0.with_state(|state| state.failures.clone())
     }
 
     /// Waits for the first failure; `None` if there is none within `timeout`.
@@ -378,172 +331,8 @@ impl Failures {
     /// Calls `callback` with each failure, first those that are known already.
     ///
     /// It runs on the network's thread, and must neither block nor call this method.
-    pub fn on_failure(&self, mut callback: impl FnMut(&RankFailure) + Send + 'static) {
-        let mut callbacks = self.0.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.all().iter().for_each(&mut callback);
-        callbacks.push(Box::new(callback));
-    }
-}
-
-impl Shared {
-    /// Says `first` on a new stream of `connection`, and from then on keeps the session's state.
-    pub(super) fn start(
-        endpoint: &PeerEndpoint,
-        connection: quinn::Connection,
-        coordinator: String,
-        host: Option<Rank>,
-        first: FromMember,
-    ) -> Arc<Self> {
-        let (outgoing, queue) = mpsc::unbounded_channel();
-        let shared = Arc::new(Self {
-            connection,
-            coordinator,
-            host,
-            outgoing,
-            heartbeat: Notify::new(),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            callbacks: Mutex::default(),
-        });
-        shared.say(first);
-        endpoint.handle().spawn(talk(Arc::clone(&shared), queue));
-        shared
-    }
-
-    /// Waits while `pending` holds, `timeout` at most, and returns how things stand.
-    pub(super) fn wait_for_standing(
-        &self,
-        timeout: Duration,
-        pending: impl Fn(&Standing) -> bool,
-    ) -> Standing {
-        self.wait_while(timeout, |state| pending(&state.standing)).standing.clone()
-    }
-
-    /// Ends the connection without a word.
-    pub(super) fn give_up(&self) {
-        self.connection.close(VarInt::from_u32(0), b"");
-    }
-
-    fn wait_while(
-        &self,
-        timeout: Duration,
-        pending: impl FnMut(&mut State) -> bool,
-    ) -> MutexGuard<'_, State> {
-        let waited = self.changed.wait_timeout_while(self.lock(), timeout, pending);
-        waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn say(&self, message: FromMember) {
-        // Nobody takes it once the connection is gone, which its caller finds out by waiting.
-        let _ = self.outgoing.send(message);
-    }
-
-    fn stand(&self, standing: Standing) {
-        self.lock().standing = standing;
-        self.changed.notify_all();
-    }
-
-    fn fail(&self, failure: &RankFailure) {
-        let mut callbacks = self.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lock().failures.push(failure.clone());
-        self.changed.notify_all();
-        callbacks.iter_mut().for_each(|callback| callback(failure));
-    }
-
-    /// The error of all that is asked of a coordinator that is gone.
-    fn lost(&self) -> SessionError {
-        let pending = |state: &mut State| !matches!(state.standing, Standing::Lost(_));
-        let state = self.wait_while(2 * CLOSE_GRACE, pending);
-        let detail = match &state.standing {
-            Standing::Lost(detail) => detail.clone(),
-            _ => "it broke off the conversation".to_owned(),
-        };
-        SessionError::Lost { coordinator: self.coordinator.clone(), detail }
-    }
-}
-
-fn how_it_ended(reason: &ConnectionError) -> String {
-    match reason {
-        ConnectionError::ApplicationClosed(close) if close.reason.is_empty() => {
-            "it closed the connection".to_owned()
-        }
-        ConnectionError::ApplicationClosed(close) => {
-            format!("it closed the connection: {}", String::from_utf8_lossy(&close.reason))
-        }
-        ConnectionError::LocallyClosed => "this process closed the connection".to_owned(),
-        ConnectionError::TimedOut => "it fell silent".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-/// Carries messages both ways until the connection ends.
-async fn talk(shared: Arc<Shared>, queue: mpsc::UnboundedReceiver<FromMember>) {
-    if let Ok((send, receive)) = shared.connection.open_bi().await {
-        tokio::select! {
-            () = speak(&shared, send, queue) => {}
-            () = listen(&shared, receive) => {}
-        }
-    }
-    if matches!(shared.lock().standing, Standing::Left | Standing::Refused(_)) {
-        shared.give_up();
-        return;
-    }
-    // A stream may end a little before the connection, which knows the reason.
-    let closed = tokio::time::timeout(CLOSE_GRACE, shared.connection.closed()).await;
-    let detail = match &closed {
-        Ok(reason) => how_it_ended(reason),
-        Err(_) => "it speaks nonsense".to_owned(),
-    };
-    let standing = std::mem::replace(&mut shared.lock().standing, Standing::Lost(detail));
-    shared.changed.notify_all();
-    shared.give_up();
-    // Nobody is left to say it: with the coordinator, the rank that hosted it is gone.
-    if let (Some(rank), Standing::Joined { heartbeat_timeout, .. }) = (shared.host, standing) {
-        let cause = match closed {
-            Ok(ConnectionError::LocallyClosed) => return,
-            Ok(ConnectionError::TimedOut) => {
-                FailureCause::Silent { for_: idle_timeout(heartbeat_timeout) }
-            }
-            _ => FailureCause::Disconnected,
-        };
-        shared.fail(&RankFailure { rank, cause });
-    }
-}
-
-async fn speak(
-    shared: &Shared,
-    mut send: SendStream,
-    mut queue: mpsc::UnboundedReceiver<FromMember>,
-) {
-    loop {
-        let message = tokio::select! {
-            Some(message) = queue.recv() => message,
-            () = shared.heartbeat.notified() => FromMember::Heartbeat,
-            else => return,
-        };
-        if send.write_chunk(encode_frame(&message)).await.is_err() {
-            // The connection ends, which the listening side finds out together with the reason.
-            shared.connection.closed().await;
-            return;
-        }
-    }
-}
-
-async fn listen(shared: &Shared, mut receive: RecvStream) {
-    while let Ok(message) = read_frame(&mut receive, MAX_TO_MEMBER_BYTES).await {
-        match message {
-            ToMember::Failed(failure) => shared.fail(&failure),
-            ToMember::Joined { ranks, heartbeat_timeout } => {
-                shared.stand(Standing::Joined { ranks, heartbeat_timeout });
-            }
-            ToMember::Left => return shared.stand(Standing::Left),
-            ToMember::Refused(refusal) => return shared.stand(Standing::Refused(refusal)),
-            ToMember::Waiting(missing) => shared.stand(Standing::Waiting(missing)),
-        }
+    pub fn on_failure(&self, callback: impl FnMut(&RankFailure) + Send + 'static) {
+        self.0.on_failure(Box::new(callback));
     }
 }
 
@@ -559,13 +348,7 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("rank", &self.rank)
-            .field("coordinator", &self.shared.coordinator)
+            .field("coordinator", &self.link.coordinator())
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("coordinator", &self.coordinator).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,9 @@
 //! The coordinator's decisions: a state machine without I/O or clock.
 //!
 //! It is told the time with every [`Event`] and answers with [`Action`]s; its shell owns the
-//! connections and makes both happen. The state and the clock are here; what changes the state is in
-//! `membership` (who holds which seat) and `calls` (what members ask for), which waits in `store` and
-//! `barrier`.
+//! connections and makes both happen. The state and the clock are here; what changes the state is
+//! in `membership` (who holds which seat) and `calls` (what members ask for), which waits in
+//! `store` and `barrier`.
 //!
 //! Rules: a rank fails once, by its first cause, except that its parent's report of how it ended is
 //! waited for briefly when its connection closes. Once a rank has failed, nothing waits: what it

@@ -304,7 +304,8 @@ fn silence_is_a_failure_and_a_sign_of_any_kind_is_life() {
 fn a_coordinator_that_slept_does_not_blame_the_members() {
     let (mut sim, members) = Sim::complete(2);
     sim.pass(HEARTBEAT / 2, &members);
-    // It is stopped for a minute, as its members may be, and wakes up before their heartbeats are read.
+    // It is stopped for a minute, as its members may be, and wakes up before their heartbeats are
+    // read.
     sim.now += Duration::from_secs(60);
     sim.tell(Event::Tick);
     assert_eq!(sim.failures(), [""; 0]);
@@ -517,7 +518,8 @@ proptest! {
                     gone.extend(calls.iter().filter(|(_, of)| *of == connection).map(|(c, _)| *c));
                 }
                 Happening::Exit { rank, code } => {
-                    sim.tell(Event::Exited { rank: Rank(rank), exit: ProcessExit::Exited { code } });
+                    let exit = ProcessExit::Exited { code };
+                    sim.tell(Event::Exited { rank: Rank(rank), exit });
                 }
                 Happening::Get { rank, key, timeout_ms } => {
                     let call = sim.get(members[rank], &key.to_string(), timeout(timeout_ms));
