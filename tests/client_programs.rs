@@ -1,6 +1,8 @@
 //! Programs that JAX emitted for `shard_map` over four devices, through the client, on four CPU
 //! devices of this process.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 //! The example's training step on one, two and four devices of this process: the same course,
 //! and the same bits on all devices.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
 use std::path::Path;
 use std::sync::Arc;
 

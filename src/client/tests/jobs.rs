@@ -49,7 +49,7 @@ fn job<T: Send>(
             key: KeySource::File(key.clone()),
             devices,
         };
-        let limits = Limits { collective: collective_timeout, init: AMPLE };
+        let limits = Limits { collective: collective_timeout, init: AMPLE, ..Limits::default() };
         let backend = FakeBackend { devices: devices as usize, run: Arc::from(run(rank)) };
         Client::new(World::join(&environment, limits).unwrap(), Arc::new(backend)).unwrap()
     };

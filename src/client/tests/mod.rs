@@ -4,7 +4,6 @@ mod arrays;
 mod jobs;
 mod launches;
 
-use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -44,10 +43,6 @@ struct FakeMemory(Vec<u8>);
 impl DeviceMemory for FakeMemory {
     fn bytes(&self) -> &[u8] {
         &self.0
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 
