@@ -13,8 +13,6 @@ pub trait Entity: Copy + Eq {
 }
 
 /// Declares newtype indices, each printed with a prefix of its own.
-#[macro_export]
-#[doc(hidden)]
 macro_rules! entity {
     ($($(#[$attribute:meta])* $name:ident($prefix:literal);)*) => {
         $(
@@ -40,6 +38,8 @@ macro_rules! entity {
         )*
     };
 }
+
+pub(crate) use entity;
 
 /// A vector that hands out its own indices.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::entity::PrimaryMap;
+use super::entity::{PrimaryMap, entity};
 use super::op::{OpKind, Sharding};
-use crate::entity;
 use crate::ifrt::{DType, Shape};
 
 entity! {
