@@ -78,11 +78,12 @@ impl DeviceMemory for Block {
 
 /// The block behind `buffer`; a copy when another backend made the buffer.
 pub(crate) fn block_of(buffer: Buffer) -> Result<Arc<Block>> {
-    let memory: Arc<dyn Any + Send + Sync> = buffer.clone().into_memory();
-    match memory.downcast::<Block>() {
-        Ok(block) => Ok(block),
-        Err(_) => Ok(Arc::new(Block::copy_of(buffer.bytes())?)),
+    let memory = buffer.into_memory();
+    if !(&*memory as &dyn Any).is::<Block>() {
+        return Ok(Arc::new(Block::copy_of(memory.bytes())?));
     }
+    let memory: Arc<dyn Any + Send + Sync> = memory;
+    memory.downcast().map_err(|_| Status::internal("device memory changed its type"))
 }
 
 #[cfg(test)]

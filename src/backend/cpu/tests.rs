@@ -362,7 +362,7 @@ fn what_is_missing_is_named_with_its_line_and_type() {
     );
     let error = compile(&text).err().unwrap();
     assert_eq!(error.code(), Code::Unimplemented);
-    for words in ["line 3", "`add`", "tensor<2xcomplex<f32>>"] {
+    for words in ["line 3", "`stablehlo.add`", "tensor<2xcomplex<f32>>"] {
         assert!(error.message().contains(words), "{error}");
     }
 }

@@ -334,61 +334,11 @@ fn first<T: std::marker::Copy>(items: &[T]) -> Result<T> {
         .ok_or_else(|| Status::internal("an operation lacks an operand or result"))
 }
 
-/// The StableHLO name of an operation, for messages.
+/// The name of an operation, for messages.
 fn op_name(kind: &OpKind) -> String {
-    let name = match kind {
-        OpKind::Constant(_) => "constant",
-        OpKind::Iota { .. } => "iota",
-        OpKind::Unary(op) => return snake_case(&format!("{op:?}")),
-        OpKind::Binary(op) => return snake_case(&format!("{op:?}")),
-        OpKind::Compare { .. } => "compare",
-        OpKind::Select => "select",
-        OpKind::Clamp => "clamp",
-        OpKind::Convert => "convert",
-        OpKind::BitcastConvert => "bitcast_convert",
-        OpKind::ReducePrecision { .. } => "reduce_precision",
-        OpKind::BroadcastInDim { .. } => "broadcast_in_dim",
-        OpKind::Reshape => "reshape",
-        OpKind::Transpose { .. } => "transpose",
-        OpKind::Slice { .. } => "slice",
-        OpKind::Concatenate { .. } => "concatenate",
-        OpKind::Pad { .. } => "pad",
-        OpKind::Reverse { .. } => "reverse",
-        OpKind::DynamicSlice { .. } => "dynamic_slice",
-        OpKind::DynamicUpdateSlice => "dynamic_update_slice",
-        OpKind::Gather(_) => "gather",
-        OpKind::Scatter(_) => "scatter",
-        OpKind::DotGeneral(_) => "dot_general",
-        OpKind::Convolution(_) => "convolution",
-        OpKind::Reduce { .. } => "reduce",
-        OpKind::ReduceWindow(_) => "reduce_window",
-        OpKind::Sort { .. } => "sort",
-        OpKind::While => "while",
-        OpKind::If => "if",
-        OpKind::Case => "case",
-        OpKind::AllReduce(_) => "all_reduce",
-        OpKind::AllGather { .. } => "all_gather",
-        OpKind::ReduceScatter { .. } => "reduce_scatter",
-        OpKind::AllToAll { .. } => "all_to_all",
-        OpKind::CollectivePermute { .. } => "collective_permute",
-        OpKind::CollectiveBroadcast(_) => "collective_broadcast",
-        OpKind::CustomCall { call_target_name, .. } => {
-            return format!("custom_call @{call_target_name}");
-        }
-        OpKind::ManualComputation(_) => "sdy.manual_computation",
-        OpKind::ShardingConstraint(_) => "sdy.sharding_constraint",
-        _ => return snake_case(&format!("{kind:?}")),
-    };
-    name.to_owned()
-}
-
-fn snake_case(camel: &str) -> String {
-    let mut snake = String::new();
-    for c in camel.chars() {
-        if c.is_uppercase() && !snake.is_empty() {
-            snake.push('_');
-        }
-        snake.extend(c.to_lowercase());
+    let name = format!("{}.{}", kind.dialect(), kind.mnemonic());
+    match kind {
+        OpKind::CustomCall { call_target_name, .. } => format!("{name} @{call_target_name}"),
+        _ => name,
     }
-    snake
 }
