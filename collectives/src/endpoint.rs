@@ -33,6 +33,9 @@ const UNPROVEN_HANDSHAKES: usize = CONCURRENT_HANDSHAKES / 2;
 /// How long a dropped endpoint stays to tell its peers that it closes.
 const CLOSE_GRACE: Duration = Duration::from_millis(100);
 
+/// How long the tasks of a dropped endpoint may take to end: each at its next wait.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The largest datagram accepted: quinn's default would forbid jumbo frames.
 const LARGEST_DATAGRAM_BYTES: u16 = 9_000;
 
@@ -215,13 +218,18 @@ impl Drop for PeerEndpoint {
         let endpoint = &self.connector.endpoint;
         endpoint.close(VarInt::from_u32(0), b"");
         let Some(runtime) = self.runtime.take() else { return };
-        // A runtime cannot be waited for on a thread that serves one.
-        if endpoint.open_connections() > 0 && Handle::try_current().is_err() {
+        if Handle::try_current().is_ok() {
+            // A runtime cannot be waited for on a thread that serves one.
+            runtime.shutdown_background();
+            return;
+        }
+        if endpoint.open_connections() > 0 {
             let idle = async { tokio::time::timeout(CLOSE_GRACE, endpoint.wait_idle()).await };
             // Peers that do not learn of it now find out by their own timeouts.
             let _ = runtime.block_on(idle);
         }
-        runtime.shutdown_background();
+        // The tasks hold the socket: with them gone, its port is free again.
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
@@ -477,6 +485,19 @@ mod tests {
         drop(other);
         one.handle().block_on(connection.connection.closed());
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_dropped_endpoint_frees_its_port() {
+        let secret = JobSecret::generate().unwrap();
+        for _ in 0..20 {
+            let endpoint = endpoint(&secret, 1);
+            let accepted =
+                endpoint.listen(Protocol::Transport, Arc::new(TransportConfig::default())).unwrap();
+            let address = endpoint.local_address();
+            drop((endpoint, accepted));
+            UdpSocket::bind(address).unwrap();
+        }
     }
 
     #[test]
