@@ -54,16 +54,16 @@ impl<'a> Transfer<'a> {
 
 /// Runs all transfers to their end, unless something ends the wait before.
 ///
-/// `interrupted` is asked on every wake-up, after the transfers, and told whether all are done.
+/// `interrupted` is asked on every wake-up, after the transfers, and told whom they wait for.
 pub(super) fn drive(
     mut transfers: Vec<Transfer<'_>>,
     deadline: Instant,
     cancel: Option<&CancelToken>,
-    mut interrupted: impl FnMut(bool, &Context<'_>) -> Poll<TransportError>,
+    mut interrupted: impl FnMut(&[Member], &Context<'_>) -> Poll<TransportError>,
 ) -> Result<(), TransportError> {
     WAKER.with(|waker| {
         let mut context = Context::from_waker(waker);
-        let mut suspicion: Option<(Instant, TransportError)> = None;
+        let mut suspicion: Option<(Instant, Member, TransportError)> = None;
         loop {
             let mut breach = None;
             transfers.retain_mut(|transfer| match transfer.future.as_mut().poll(&mut context) {
@@ -74,18 +74,20 @@ pub(super) fn drive(
                     false
                 }
                 Poll::Ready(Err(Failure::Gone(error))) => {
-                    suspicion.get_or_insert_with(|| (Instant::now() + CAUSE_GRACE, error));
+                    let until = Instant::now() + CAUSE_GRACE;
+                    suspicion.get_or_insert((until, transfer.peer, error));
                     false
                 }
             });
             if let Some(error) = breach {
                 return Err(error);
             }
-            let complete = transfers.is_empty() && suspicion.is_none();
-            if let Poll::Ready(error) = interrupted(complete, &context) {
+            let mut waiting_for = pending(&transfers);
+            waiting_for.extend(suspicion.as_ref().map(|(_, peer, _)| *peer));
+            if let Poll::Ready(error) = interrupted(&waiting_for, &context) {
                 return Err(error);
             }
-            if complete {
+            if waiting_for.is_empty() {
                 return Ok(());
             }
             if cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready()) {
@@ -93,12 +95,12 @@ pub(super) fn drive(
             }
             let now = Instant::now();
             let until = match suspicion {
-                Some((until, error)) if until <= now => return Err(error),
-                Some((until, _)) => until.min(deadline),
+                Some((until, _, error)) if until <= now => return Err(error),
+                Some((until, ..)) => until.min(deadline),
                 None => deadline,
             };
             if deadline <= now {
-                return Err(TransportError::Deadline { pending: pending(&transfers) });
+                return Err(TransportError::Deadline { pending: waiting_for });
             }
             thread::park_timeout(until.saturating_duration_since(now));
         }

@@ -49,9 +49,9 @@ impl Transport for LocalTransport {
             Transfer::receive(receive.from, take(&self.post, tag, receive.bytes))
         });
         let deadline = instant(self.start, step.deadline);
-        drive(transfers.collect(), deadline, step.cancel, |complete, context| {
+        drive(transfers.collect(), deadline, step.cancel, |pending, context| {
             let rank_of = |member| self.rank_of(member);
-            self.post.poll_interrupted(&step.operation, complete, rank_of, context)
+            self.post.poll_interrupted(&step.operation, pending, rank_of, context)
         })
     }
 

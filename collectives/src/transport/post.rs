@@ -65,12 +65,12 @@ impl<M> Post<M> {
     pub(super) fn poll_interrupted(
         &self,
         operation: &Operation<'_>,
-        complete: bool,
+        pending: &[Member],
         rank_of: impl Fn(Member) -> Option<Rank>,
         context: &Context<'_>,
     ) -> Poll<TransportError> {
         let mut state = self.state();
-        if let Some(error) = state.news.interruption(operation, complete, rank_of) {
+        if let Some(error) = state.news.interruption(operation, pending, rank_of) {
             return Poll::Ready(error);
         }
         state.watch(context);
@@ -85,10 +85,10 @@ impl<M> Post<M> {
         result
     }
 
-    /// Ready when `rank` has failed; until then `context` is woken by any news.
-    pub(super) fn poll_failed(&self, rank: Rank, context: &Context<'_>) -> Poll<()> {
+    /// Ready when nothing more can be expected of `rank`; until then `context` is woken by any news.
+    pub(super) fn poll_gone(&self, rank: Rank, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.news.has_failed(rank) {
+        if state.news.is_gone(rank) {
             return Poll::Ready(());
         }
         state.watch(context);

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use quinn::congestion::CubicConfig;
 use quinn::{
     Connection, ConnectionError, MtuDiscoveryConfig, ReadError, ReadExactError, RecvStream,
     SendStream, TransportConfig, VarInt, WriteError,
@@ -28,6 +29,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::drive::{Failure, Transfer, drive, instant};
 use super::local::copy;
+use super::news::departure;
 use super::post::Post;
 use super::wire::{HEAD_BYTES, Head};
 use super::{
@@ -47,6 +49,10 @@ const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 
 /// Bytes that may be sent to one peer before it acknowledges any.
 const SEND_WINDOW_BYTES: u64 = 64 << 20;
+
+/// Bytes sent to one peer before the network has shown what it bears. Hosts of one job are close to
+/// each other; losses are answered as anywhere.
+const INITIAL_WINDOW_BYTES: u64 = 1 << 20;
 
 /// The largest packet worth trying: a jumbo frame less the headers of IPv6 and UDP.
 const LARGEST_PACKET_BYTES: u16 = 8952;
@@ -116,6 +122,8 @@ enum Arrival {
 pub fn transport_config() -> Arc<TransportConfig> {
     let mut mtu = MtuDiscoveryConfig::default();
     mtu.upper_bound(LARGEST_PACKET_BYTES);
+    let mut congestion = CubicConfig::default();
+    congestion.initial_window(INITIAL_WINDOW_BYTES);
     let mut config = TransportConfig::default();
     config
         .max_concurrent_uni_streams(VarInt::from_u32(STREAMS))
@@ -124,6 +132,7 @@ pub fn transport_config() -> Arc<TransportConfig> {
         .receive_window(VarInt::MAX)
         .send_window(SEND_WINDOW_BYTES)
         .datagram_receive_buffer_size(None)
+        .congestion_controller_factory(Arc::new(congestion))
         .mtu_discovery_config(Some(mtu))
         .max_idle_timeout(None)
         .keep_alive_interval(Some(KEEP_ALIVE));
@@ -193,9 +202,9 @@ impl Transport for QuicTransport {
             let tag = step.tag(receive.from, me);
             transfers.push(Transfer::receive(receive.from, shared.receive(tag, receive.bytes)));
         }
-        drive(transfers, instant(shared.start, step.deadline), step.cancel, |complete, context| {
+        drive(transfers, instant(shared.start, step.deadline), step.cancel, |pending, context| {
             let rank_of = |member| self.rank_of(member);
-            shared.post.poll_interrupted(&step.operation, complete, rank_of, context)
+            shared.post.poll_interrupted(&step.operation, pending, rank_of, context)
         })
     }
 
@@ -238,12 +247,9 @@ impl Transport for QuicTransport {
             for mut acknowledged in std::mem::take(&mut *peer.unacknowledged()) {
                 transfers.push(Transfer::send(
                     member,
-                    poll_fn(move |context| {
-                        let failed = shared.post.poll_failed(rank, context);
-                        match failed {
-                            Poll::Ready(()) => Poll::Ready(Ok(())),
-                            Poll::Pending => acknowledged.as_mut().poll(context).map(Ok),
-                        }
+                    poll_fn(move |context| match shared.post.poll_gone(rank, context) {
+                        Poll::Ready(()) => Poll::Ready(Ok(())),
+                        Poll::Pending => acknowledged.as_mut().poll(context).map(Ok),
                     }),
                 ));
             }
@@ -412,7 +418,7 @@ impl Shared {
             );
             match connecting.await {
                 // A peer that is stopped or overloaded: how long to wait is not decided here.
-                Err(error @ ConnectError::NoAnswer { .. }) if !self.has_failed(rank) => {
+                Err(error @ ConnectError::NoAnswer { .. }) if !self.is_gone(rank) => {
                     tracing::warn!("{error}; trying again");
                 }
                 connected => break connected,
@@ -485,13 +491,18 @@ impl Shared {
     /// A connection with `rank` has ended: unless the true cause is told in time, that is it.
     async fn disconnected(&self, rank: Rank, end: &ConnectionError) {
         tokio::time::sleep(CAUSE_GRACE).await;
-        let cause = cause_of(end);
-        self.post.publish(|news| news.fail(RankFailure { rank, cause }));
+        self.post.publish(|news| {
+            if has_left(end) {
+                news.leave(rank);
+            } else {
+                news.fail(RankFailure { rank, cause: FailureCause::Disconnected });
+            }
+        });
     }
 
-    fn has_failed(&self, rank: Rank) -> bool {
+    fn is_gone(&self, rank: Rank) -> bool {
         let context = Context::from_waker(Waker::noop());
-        self.post.poll_failed(rank, &context).is_ready()
+        self.post.poll_gone(rank, &context).is_ready()
     }
 }
 
@@ -563,17 +574,17 @@ async fn accept(shared: Arc<Shared>, mut incoming: mpsc::Receiver<PeerConnection
     while serving.join_next().await.is_some() {}
 }
 
-fn lost(rank: Rank, error: &ConnectionError) -> Failure {
-    Failure::Gone(TransportError::RankFailed(RankFailure { rank, cause: cause_of(error) }))
+fn lost(rank: Rank, end: &ConnectionError) -> Failure {
+    Failure::Gone(TransportError::RankFailed(if has_left(end) {
+        departure(rank)
+    } else {
+        RankFailure { rank, cause: FailureCause::Disconnected }
+    }))
 }
 
-fn cause_of(end: &ConnectionError) -> FailureCause {
-    match end {
-        ConnectionError::ApplicationClosed(close) if close.error_code == LEFT => {
-            FailureCause::Reported("it has left the job".to_owned())
-        }
-        _ => FailureCause::Disconnected,
-    }
+/// Whether a connection ended because its process left in order.
+fn has_left(end: &ConnectionError) -> bool {
+    matches!(end, ConnectionError::ApplicationClosed(close) if close.error_code == LEFT)
 }
 
 fn gone(peer: Member, detail: &str) -> Failure {

@@ -305,21 +305,22 @@ impl Transport for Simulation {
                 receive.bytes.copy_from_slice(&bytes);
                 *filled = true;
             }
-            let complete = filled.iter().all(|filled| *filled);
+            let missing = receives.iter().zip(&filled).filter(|(_, filled)| !**filled);
+            let pending: Vec<Member> = missing.map(|(receive, _)| receive.from).collect();
             let rank_of = |member| self.rank_of(member);
             let news = state.news.get(&own);
             let interruption =
-                news.and_then(|news| news.interruption(&step.operation, complete, rank_of));
+                news.and_then(|news| news.interruption(&step.operation, &pending, rank_of));
             if let Some(error) = state.death(own).or(interruption) {
                 return Some(Err(error));
             }
+            if pending.is_empty() {
+                return Some(Ok(()));
+            }
             let context = Context::from_waker(&waker);
             let cancelled =
-                || step.cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready());
-            match complete {
-                true => Some(Ok(())),
-                false => cancelled().then_some(Err(TransportError::Cancelled)),
-            }
+                step.cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready());
+            cancelled.then_some(Err(TransportError::Cancelled))
         });
         outcome.unwrap_or_else(|| {
             let missing = receives.iter().zip(&filled).filter(|(_, filled)| !**filled);
