@@ -53,7 +53,7 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(250) })]
 
     #[test]
     fn flipped_bytes(text in program(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
