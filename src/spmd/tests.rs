@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Localized, SpmdError, localize, shard_index};
 use crate::stablehlo::op::OpKind;
-use crate::stablehlo::{Module, parse};
+use crate::stablehlo::{Module, parse, verify};
 
 fn read(path: &str) -> Module {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -61,6 +61,7 @@ fn manual_programs_become_local() {
         let expected =
             (vec![spread.0.to_owned()], spread.1.iter().map(ToString::to_string).collect());
         assert_eq!(axes(&localized), expected, "{case}");
+        verify(&localized.module).unwrap_or_else(|error| panic!("{case}: {error}"));
         let text = localized.module.to_string();
         assert!(!text.contains("sdy."), "{text}");
         assert_eq!(parse(&text).unwrap().fingerprint(), localized.module.fingerprint());
@@ -128,7 +129,9 @@ fn the_examples_become_local() {
     for partitions in [1, 2, 4] {
         for program in ["hello/sum", "mlp/train", "mlp/evaluate", "mlp/identical"] {
             let module = read(&format!("examples/data/{program}_{partitions}.mlir"));
+            verify(&module).unwrap_or_else(|error| panic!("{program}: {error}"));
             let localized = localize(&module).unwrap_or_else(|error| panic!("{program}: {error}"));
+            verify(&localized.module).unwrap_or_else(|error| panic!("{program}: {error}"));
             assert_eq!(localized.num_partitions, partitions);
             let main = localized.module.function("main").unwrap();
             assert!(main.ops.values().all(|op| !matches!(op.kind, OpKind::ManualComputation(_))));

@@ -33,7 +33,8 @@ pub(super) fn programs() -> Vec<(String, String)> {
 
 fn directories(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).unwrap();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
     paths.sort();
     paths
 }
