@@ -11,10 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A limit for what should take a moment; reaching it fails a test.
-pub const PATIENCE: Duration = Duration::from_secs(100);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A running `lockstep run`.
-pub struct Job {
+pub(crate) struct Job {
     launcher: Child,
     stdout: mpsc::Receiver<String>,
     stderr: mpsc::Receiver<String>,
@@ -23,17 +23,17 @@ pub struct Job {
 
 /// What a job leaves behind.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The launcher's exit code.
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// All lines of standard output.
-    pub stdout: Vec<String>,
+    pub(crate) stdout: Vec<String>,
     /// All lines of standard error.
-    pub stderr: Vec<String>,
+    pub(crate) stderr: Vec<String>,
 }
 
 /// A file that Cargo built beside this test: `lockstep`, or `examples/train_mlp`.
-pub fn built(name: &str) -> PathBuf {
+pub(crate) fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
     let path = profile.join(name);
@@ -43,7 +43,7 @@ pub fn built(name: &str) -> PathBuf {
 
 impl Job {
     /// `lockstep run OPTIONS PROGRAM ARGUMENTS`, with further environment variables.
-    pub fn start(
+    pub(crate) fn start(
         options: &[&str],
         program: &str,
         arguments: &[&str],
@@ -69,7 +69,7 @@ impl Job {
     }
 
     /// Reads standard output up to the first line that `wanted` accepts.
-    pub fn wait_for_line(&mut self, wanted: impl Fn(&str) -> bool) {
+    pub(crate) fn wait_for_line(&mut self, wanted: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -90,7 +90,7 @@ impl Job {
     }
 
     /// The process of a rank.
-    pub fn process_of(&self, rank: u32) -> u32 {
+    pub(crate) fn process_of(&self, rank: u32) -> u32 {
         let job = self.id();
         let wanted = format!("LOCKSTEP_RANK={rank}");
         let found =
@@ -99,12 +99,12 @@ impl Job {
     }
 
     /// The job id, from the environment of the launcher's children.
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.variable("LOCKSTEP_JOB")
     }
 
     /// A variable of the environment of some rank.
-    pub fn variable(&self, name: &str) -> String {
+    pub(crate) fn variable(&self, name: &str) -> String {
         let prefix = format!("{name}=");
         for pid in children_of(self.launcher.id()) {
             let value = environment_of(pid)
@@ -117,8 +117,15 @@ impl Job {
         panic!("no rank has the variable {name}")
     }
 
+    /// What a rank's environment says of the job.
+    pub(crate) fn variables_of(&self, rank: u32) -> Vec<(String, String)> {
+        let variables = environment_of(self.process_of(rank)).into_iter();
+        let ours = variables.filter(|variable| variable.starts_with("LOCKSTEP_"));
+        ours.filter_map(|v| v.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect()
+    }
+
     /// The loopback UDP addresses that the ranks and the launcher listen on.
-    pub fn udp_addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn udp_addresses(&self) -> Vec<SocketAddr> {
         let mut pids = children_of(self.launcher.id());
         pids.push(self.launcher.id());
         let table = fs::read_to_string("/proc/net/udp").unwrap();
@@ -135,7 +142,7 @@ impl Job {
     }
 
     /// Waits for the launcher.
-    pub fn finish(mut self) -> Outcome {
+    pub(crate) fn finish(mut self) -> Outcome {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.launcher.try_wait().unwrap() {
@@ -161,27 +168,27 @@ impl Drop for Job {
 
 impl Outcome {
     /// The lines of one rank on standard error, without their prefix.
-    pub fn stderr_of(&self, rank: u32) -> String {
+    pub(crate) fn stderr_of(&self, rank: u32) -> String {
         let prefix = format!("[{rank}] ");
         let lines = self.stderr.iter().filter_map(|line| line.strip_prefix(&prefix));
         lines.collect::<Vec<_>>().join("\n")
     }
 
     /// The lines of one rank on standard output, without their prefix.
-    pub fn stdout_of(&self, rank: u32) -> Vec<&str> {
+    pub(crate) fn stdout_of(&self, rank: u32) -> Vec<&str> {
         let prefix = format!("[{rank}] ");
         self.stdout.iter().filter_map(|line| line.strip_prefix(&prefix)).collect()
     }
 
     /// Fails unless every rank ended well.
-    pub fn expect_success(self) -> Self {
+    pub(crate) fn expect_success(self) -> Self {
         assert_eq!(self.code, Some(0), "stderr:\n{}", self.stderr.join("\n"));
         self
     }
 }
 
 /// Waits until no process carries the job in its environment.
-pub fn expect_nothing_left(job: &str, within: Duration) {
+pub(crate) fn expect_nothing_left(job: &str, within: Duration) {
     let deadline = Instant::now() + within;
     loop {
         let left: BTreeMap<u32, _> = processes_of(job).into_iter().collect();

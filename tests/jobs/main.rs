@@ -141,6 +141,39 @@ fn rank_zero_may_leave_first() {
 }
 
 #[test]
+fn strangers_are_refused_with_a_reason_and_harm_nobody() {
+    let mut job = Job::start(&["-n", "2"], PROGRAM, &["steps", "6000"], &[]);
+    job.wait_for_line(|line| line.contains("step 3 "));
+    let folder = tempfile::tempdir().unwrap();
+    let other_key = folder.path().join("key");
+    lockstep_collectives::JobSecret::generate().unwrap().write_new(&other_key).unwrap();
+    let other_key = other_key.to_str().unwrap();
+    for (variable, value, reason) in [
+        ("LOCKSTEP_KEY_FILE", other_key, "another job secret"),
+        ("LOCKSTEP_JOB", "another-job", "another-job"),
+        ("LOCKSTEP_ATTEMPT", "7", "attempt 7"),
+        // Nothing changed: a second rank 1.
+        ("LOCKSTEP_RANK", "1", "rank 1"),
+    ] {
+        let stranger = Command::new(job::built(PROGRAM))
+            .args(["steps", "1"])
+            .envs(job.variables_of(1))
+            .env(variable, value)
+            .env("LOCKSTEP_INIT_TIMEOUT", "5s")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&stranger.stderr);
+        assert!(!stranger.status.success(), "{variable}={value} was let in");
+        assert!(said.contains(reason), "{variable}={value}: {said}");
+        assert!(stranger.stdout.is_empty());
+    }
+    let outcome = job.finish().expect_success();
+    assert_eq!(outcome.stdout_of(1).len(), 6000);
+    // The launcher says that somebody knocked, at most once a second for each peer.
+    assert!(outcome.stderr.len() < 30, "a log flood: {:#?}", outcome.stderr);
+}
+
+#[test]
 fn a_flood_of_datagrams_changes_nothing_but_time() {
     let train = || Job::start(&["-n", "4"], TRAIN, &["--epochs", "4"], &[]);
     let calm = losses(&train().finish().expect_success());
