@@ -314,14 +314,16 @@ mod tests {
         ) {
             prop_assume!(element.supports(reduction));
             let size = element.size_bytes();
+            let length = misaligned + count * size;
             let operands: Vec<Vec<u8>> = (0..members)
                 .map(|member| {
-                    let pattern = bytes.iter().cycle().skip(member * 7);
-                    let turned = pattern.zip(0_u8..=250).map(|(byte, turn)| byte.wrapping_mul(turn | 1));
-                    turned.collect::<Vec<_>>().into_iter().cycle().take(misaligned + count * size).collect()
+                    let pattern = bytes.iter().cycle().skip(member * 7).zip(0_u8..=250);
+                    let pattern = pattern.map(|(byte, turn)| byte.wrapping_mul(turn | 1));
+                    pattern.collect::<Vec<_>>().into_iter().cycle().take(length).collect()
                 })
                 .collect();
-            let inputs: Vec<&[u8]> = operands.iter().map(|operand| &operand[misaligned..]).collect();
+            let inputs: Vec<&[u8]> =
+                operands.iter().map(|operand| &operand[misaligned..]).collect();
             let mut whole = vec![0; count * size];
             fold(element, reduction, &inputs, &mut whole);
             for (index, value) in whole.chunks(size).enumerate() {

@@ -3,8 +3,8 @@
 //! | operands | steps | sends | scratch |
 //! |---|---|---|---|
 //! | in the opening | 0 | 0 | 0 |
-//! | S up to [`ONE_STEP_BYTES`] | 1: everyone's operand to everyone | (P-1) S | (P-1) S |
-//! | larger | 2: chunk j to its owner j, who folds it; the folded chunk to everyone | 2 (P-1)/P S | (P-1)/P S |
+//! | S up to 4 KiB | 1: the operand to everyone | (P-1) S | (P-1) S |
+//! | larger | 2: chunk j to its owner, who folds; the folded to everyone | 2 (P-1)/P S | (P-1)/P S |
 //!
 //! P = 4, two steps; `a1` is chunk 1 of member a, `*` folded:
 //! ```text

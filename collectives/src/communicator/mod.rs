@@ -9,6 +9,7 @@
 //! the descriptor and have no second phase.
 
 mod error;
+mod participation;
 mod wire;
 
 use std::collections::HashMap;
@@ -25,11 +26,9 @@ use crate::algorithm::{
 };
 use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId};
 use crate::element::{ElementType, Reduction};
-use crate::ids::{Member, Rank};
-use crate::transport::{
-    CancelToken, Incoming, Operation, Outgoing, Step, Transport, TransportError,
-};
-use wire::{INLINE_BYTES, Opening};
+use crate::ids::Member;
+use crate::transport::{CancelToken, Operation, Step, Transport};
+use participation::{Failure, Participation};
 
 /// One local member's access to collectives; clones are the same member.
 ///
@@ -273,7 +272,7 @@ impl Communicator {
             Descriptor { signature: collective.signature(), key: call.key, operation: id };
         let timeout = call.timeout.unwrap_or(*timeout);
         let deadline = transport.now().saturating_add(timeout);
-        let attempt = Attempt {
+        let participation = Participation {
             descriptor,
             timeout,
             run: Run {
@@ -282,7 +281,7 @@ impl Communicator {
                 step: Step { operation, index: 0, deadline, cancel: call.cancel },
             },
         };
-        let result = attempt.complete(collective);
+        let result = participation.complete(collective);
         let result = result.map_err(|failure| match failure {
             Failure::Noticed(error) => {
                 transport.abort(&operation, &wire::encode_notice(&error.descriptor, &error.cause));
@@ -292,142 +291,6 @@ impl Communicator {
         });
         transport.retire(&operation);
         result
-    }
-}
-
-/// One member's side of one collective.
-struct Attempt<'a> {
-    descriptor: Descriptor,
-    timeout: Duration,
-    run: Run<'a>,
-}
-
-/// How a collective failed here.
-enum Failure {
-    /// Another member noticed first, and all others learn it from there.
-    Adopted(CollectiveError),
-    /// This member noticed, and tells the others.
-    Noticed(CollectiveError),
-}
-
-impl Attempt<'_> {
-    fn complete(mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
-        let checked = match self.run.members().get(self.run.position) {
-            Some(member) if *member == self.me() => collective.check(self.run.members()),
-            _ => Err("the group was made by another member's communicator".to_owned()),
-        };
-        if let Err(detail) = checked {
-            let by = self.participant(self.me());
-            return Err(self.noticed(CollectiveCause::Usage { by, detail }));
-        }
-        let openings = self.agree(collective)?;
-        let contribution_bytes = collective.contribution().len();
-        if contribution_bytes <= INLINE_BYTES {
-            let contributions: Vec<_> =
-                openings.iter().map(|opening| opening.inline(contribution_bytes)).collect();
-            collective.combine(&self.run, &contributions);
-            return Ok(());
-        }
-        collective.exchange(&mut self.run).map_err(|error| self.failure(error))
-    }
-
-    /// Exchanges openings with everyone; returns them in the order of the group if all agree.
-    fn agree(&mut self, collective: &dyn Collective) -> Result<Vec<Opening>, Failure> {
-        let position = self.run.position;
-        let members = self.run.members();
-        let own = Opening::new(&self.descriptor, collective.contribution())
-            .map_err(|error| self.breach(self.me(), error.to_string()))?;
-        let mut openings = vec![Opening::empty(); members.len()];
-        let sends: Vec<_> =
-            self.run.peers().map(|(_, to)| Outgoing { to, bytes: own.bytes() }).collect();
-        let mut receives: Vec<_> = members
-            .iter()
-            .zip(&mut openings)
-            .enumerate()
-            .filter(|(index, _)| *index != position)
-            .map(|(_, (&from, opening))| Incoming { from, bytes: opening.bytes_mut() })
-            .collect();
-        let exchanged = self.run.exchange(&sends, &mut receives);
-        let pending = match &exchanged {
-            Ok(()) => &[][..],
-            Err(TransportError::Deadline { pending }) => pending,
-            Err(error) => return Err(self.failure(error.clone())),
-        };
-        openings[position] = own;
-
-        let mut calls = Vec::with_capacity(members.len());
-        for (&member, opening) in members.iter().zip(&openings) {
-            if pending.contains(&member) {
-                continue;
-            }
-            let descriptor = opening.descriptor();
-            let descriptor = descriptor.map_err(|error| self.breach(member, error.to_string()))?;
-            calls.push((self.participant(member), descriptor));
-        }
-        // Of those who are here, a disagreement says more than that others are late.
-        if let Some(cause) = CollectiveCause::mismatch(&calls) {
-            return Err(self.noticed(cause));
-        }
-        exchanged.map_err(|error| self.failure(error))?;
-        Ok(openings)
-    }
-
-    /// What a failed exchange means for the collective.
-    fn failure(&self, error: TransportError) -> Failure {
-        match error {
-            TransportError::Aborted { from, notice } => match wire::decode_notice(&notice) {
-                Ok((descriptor, cause)) => Failure::Adopted(self.error(descriptor, cause)),
-                Err(error) => {
-                    let culprit = self.run.members().iter().copied();
-                    let mut culprit = culprit.filter(|&member| self.rank_of(member) == from);
-                    let peer = culprit.next().unwrap_or(self.me());
-                    self.breach(peer, error.to_string())
-                }
-            },
-            TransportError::Cancelled => {
-                let by = self.participant(self.me());
-                self.noticed(CollectiveCause::Cancelled { by })
-            }
-            TransportError::Deadline { pending } => {
-                let missing = pending.iter().map(|&member| self.participant(member)).collect();
-                self.noticed(CollectiveCause::Late { missing, timeout: self.timeout })
-            }
-            TransportError::Peer { peer, detail } => self.breach(peer, detail),
-            TransportError::RankFailed(failure) => {
-                self.noticed(CollectiveCause::RankFailed(failure))
-            }
-        }
-    }
-
-    fn breach(&self, peer: Member, detail: String) -> Failure {
-        let (by, peer) = (self.participant(self.me()), self.participant(peer));
-        self.noticed(CollectiveCause::Transport { by, peer, detail })
-    }
-
-    fn noticed(&self, cause: CollectiveCause) -> Failure {
-        let descriptor = match &cause {
-            CollectiveCause::Mismatch { sides } => sides.first().map(|side| side.descriptor),
-            _ => None,
-        };
-        Failure::Noticed(self.error(descriptor.unwrap_or(self.descriptor), cause))
-    }
-
-    fn error(&self, descriptor: Descriptor, cause: CollectiveCause) -> CollectiveError {
-        let group = self.run.members().to_vec();
-        CollectiveError { descriptor: Box::new(descriptor), group, cause }
-    }
-
-    fn me(&self) -> Member {
-        self.run.step.operation.me
-    }
-
-    fn participant(&self, member: Member) -> Participant {
-        Participant { rank: self.rank_of(member), member }
-    }
-
-    /// The rank of a member of the group: [`Communicator::group`] has checked that there is one.
-    fn rank_of(&self, member: Member) -> Rank {
-        self.run.transport.rank_of(member).unwrap_or(Rank(u32::MAX))
     }
 }
 

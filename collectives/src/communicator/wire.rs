@@ -144,7 +144,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 256), notice: Vec<u8>) {
+        fn random_bytes_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), HEAD_BYTES + INLINE_BYTES),
+            notice: Vec<u8>,
+        ) {
             let mut opening = Opening::empty();
             opening.bytes_mut().copy_from_slice(&bytes);
             let _ = opening.descriptor();

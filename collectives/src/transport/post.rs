@@ -61,7 +61,8 @@ impl<M> Post<M> {
         Poll::Pending
     }
 
-    /// Ready when news ends `operation` ([`News::interruption`]); until then `context` is woken by any news.
+    /// Ready when news ends `operation` ([`News::interruption`]); until then any news wakes
+    /// `context`.
     pub(super) fn poll_interrupted(
         &self,
         operation: &Operation<'_>,
@@ -85,7 +86,7 @@ impl<M> Post<M> {
         result
     }
 
-    /// Ready when nothing more can be expected of `rank`; until then `context` is woken by any news.
+    /// Ready when nothing more can be expected of `rank`; until then any news wakes `context`.
     pub(super) fn poll_gone(&self, rank: Rank, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.news.is_gone(rank) {
@@ -95,7 +96,7 @@ impl<M> Post<M> {
         Poll::Pending
     }
 
-    /// Drops what arrived for the operation, or for an earlier one of its group, and what may come.
+    /// Drops what arrived and what may come for the operation, or for an earlier one of its group.
     pub(super) fn retire(&self, operation: &Operation<'_>) {
         let mut state = self.state();
         state.news.retire(operation);

@@ -2,10 +2,10 @@
 //!
 //! Each process dials a connection to each peer it sends to, when it first does, pinned to the
 //! certificate of the topology; connections that come in are known by theirs. A message is a
-//! unidirectional stream ([`super::wire`]). Its head is read when it arrives, its bytes when the
+//! unidirectional stream (module `wire`). Its head is read when it arrives, its bytes when the
 //! receive that wants them is there, straight into that receive's slice; until then flow control
-//! holds the sender. A peer can make a process buffer at most [`STREAMS`] windows of
-//! [`STREAM_WINDOW_BYTES`]. The connection as a whole has no window of its own: the stream that is
+//! holds the sender. A peer can make a process buffer at most 4096 windows of
+//! 2 MiB. The connection as a whole has no window of its own: the stream that is
 //! waited for could otherwise be held up by those that are not yet.
 //!
 //! Nothing here runs into a timeout while a peer is merely slow or stopped: who is dead is the
