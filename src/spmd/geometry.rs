@@ -112,9 +112,9 @@ pub fn local_shape(
     }
     let mut local = Vec::with_capacity(dims.len());
     for (dim, (&size, axes)) in dims.iter().zip(&axes).enumerate() {
-        // No axis occurs twice, so the product is at most the number of devices.
-        let parts: usize = axes.iter().map(|&axis| mesh.axes[axis].1).product();
-        if size % parts != 0 {
+        let parts = axes.iter().try_fold(1_usize, |n, &axis| n.checked_mul(mesh.axes[axis].1));
+        let parts = parts.ok_or(SpmdError::NotVerified("a mesh is too large"))?;
+        if !size.is_multiple_of(parts) {
             return Err(SpmdError::NotDivisible { what: what.to_owned(), dim, size, parts });
         }
         local.push(size / parts);

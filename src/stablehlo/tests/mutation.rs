@@ -139,6 +139,10 @@ fn little_text_never_takes_much_memory() {
     ] {
         survives(&super::main_text("%a: tensor<2xi8>", body));
     }
+    let uses = "call @f() {jax.a = #a} : () -> ()\n".repeat(10_000);
+    let text = format!("#a = \"{}\"\n{}", "a".repeat(100_000), super::main_text("", &uses));
+    let error = parse(&text).unwrap_err();
+    assert_eq!(error.message, "aliases stand for much more text than there is");
     let huge = "module attributes {mhlo.num_partitions = 9223372036854775807 : i64} {\
         func.func @main(%a: tensor<2xi8>) {\
         %b = \"stablehlo.collective_permute\"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>,\

@@ -1,5 +1,6 @@
 //! Attribute values and dictionaries.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,13 +8,29 @@ use super::cursor::{Cursor, Parsed, leading};
 use crate::ifrt::DType;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand, NamedAttribute};
 
-/// Attribute aliases (`#name = value`) defined so far, with how deep their values nest.
-#[derive(Default)]
+/// Attribute aliases (`#name = value`) defined so far.
+///
+/// A use stands for text that is written once, so uses are paid for from a budget: short text
+/// never stands for much more than its own length (invariant I5).
 pub(super) struct Aliases<'a> {
-    values: HashMap<&'a str, Arc<Attribute>>,
+    values: HashMap<&'a str, Alias>,
+    /// Bytes of text that uses may still stand for.
+    budget: Cell<usize>,
+}
+
+/// The value of an alias and the length of its text.
+struct Alias {
+    value: Arc<Attribute>,
+    text_bytes: usize,
 }
 
 impl<'a> Aliases<'a> {
+    /// No aliases yet, for a text of `text_bytes`.
+    pub(super) fn new(text_bytes: usize) -> Self {
+        let budget = text_bytes.saturating_mul(16).saturating_add(1 << 16);
+        Self { values: HashMap::new(), budget: Cell::new(budget) }
+    }
+
     /// Reads `#name = value`; the definitions of locations are skipped.
     pub(super) fn define(&mut self, cursor: &mut Cursor<'a>) -> Parsed<()> {
         let start = cursor.offset();
@@ -26,8 +43,9 @@ impl<'a> Aliases<'a> {
         if cursor.peek() == Some(b'#') && !cursor.at_dialect_attribute() {
             return cursor.not_known(start, "an alias of an alias");
         }
-        let value = cursor.attribute(&Self::default())?;
-        if self.values.insert(name, Arc::new(value)).is_some() {
+        let value = Arc::new(cursor.attribute(&Self::new(0))?);
+        let alias = Alias { value, text_bytes: cursor.offset() - start };
+        if self.values.insert(name, alias).is_some() {
             return cursor.error_at(start, format!("#{name} is defined twice"));
         }
         Ok(())
@@ -117,10 +135,14 @@ impl<'a> Cursor<'a> {
             Some(b'#') if self.at_dialect_attribute() => self.dialect_attribute(aliases),
             Some(b'#') => {
                 let name = self.sigil_name('#', "an alias")?;
-                match aliases.values.get(name) {
-                    Some(value) => Ok(Attribute::Shared(Arc::clone(value))),
-                    None => self.error_at(start, format!("#{name} is not defined before its use")),
-                }
+                let Some(alias) = aliases.values.get(name) else {
+                    return self.error_at(start, format!("#{name} is not defined before its use"));
+                };
+                let Some(left) = aliases.budget.get().checked_sub(alias.text_bytes) else {
+                    return self.error_at(start, "aliases stand for much more text than there is");
+                };
+                aliases.budget.set(left);
+                Ok(Attribute::Shared(Arc::clone(&alias.value)))
             }
             Some(b'-' | b'0'..=b'9') => self.number_attribute(),
             _ => match self.peek_word() {

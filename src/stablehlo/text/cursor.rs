@@ -209,7 +209,7 @@ impl<'a> Cursor<'a> {
         let Some(name) = rest.strip_prefix(sigil) else { return self.unexpected(what) };
         let is_name = |byte: u8| is_word(char::from(byte)) || byte == b'-';
         let mut end = name.bytes().position(|byte| !is_name(byte)).unwrap_or(name.len());
-        // `%a->%b` does not occur, but `-` may end a name only inside it.
+        // A `-` may stand inside a name but not end it: `%a->` is a name and an arrow.
         while name[..end].ends_with('-') {
             end -= 1;
         }
@@ -316,8 +316,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips text with balanced brackets up to and with the one that closes `open`, which is
-    /// taken first; strings count as one.
+    /// Skips text from an opening bracket, which comes next, up to and with the one that closes
+    /// it; strings count as one.
     pub(super) fn skip_balanced(&mut self) -> Parsed<()> {
         let start = self.offset();
         let mut expected = Vec::new();

@@ -55,7 +55,7 @@ impl<'a> ModuleReader<'a> {
         };
         Self {
             cursor: Cursor::new(text),
-            aliases: Aliases::default(),
+            aliases: Aliases::new(text.len()),
             module,
             functions: HashSet::new(),
             meshes: HashSet::new(),
