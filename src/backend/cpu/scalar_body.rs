@@ -29,7 +29,7 @@ impl ScalarBody {
             .constants
             .iter()
             .map(|element| {
-                let mut tile = vec![0_u64; (max_len * element.len()).div_ceil(8)];
+                let mut tile = vec![0_u128; (max_len * element.len()).div_ceil(16)];
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut tile);
                 for chunk in bytes.chunks_exact_mut(element.len().max(1)) {
                     chunk.copy_from_slice(element);
@@ -44,7 +44,7 @@ impl ScalarBody {
 /// Runs a [`ScalarBody`].
 pub(crate) struct Evaluator<'b> {
     body: &'b ScalarBody,
-    constants: Vec<Vec<u64>>,
+    constants: Vec<Vec<u128>>,
     registers: Registers,
 }
 

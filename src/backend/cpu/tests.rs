@@ -181,6 +181,24 @@ fn broadcasts_of_rows_and_columns_join_a_loop() {
     assert_eq!(values::<i32>(&results[0]), expected);
 }
 
+/// 16 bytes an element, the widest there is.
+#[test]
+fn the_widest_elements_fit_the_tiles() {
+    let n = TILE + 1;
+    let ty = format!("tensor<{n}xcomplex<f64>>");
+    let text = main_of(
+        &format!("(%p: tensor<{n}xi1>, %x: {ty}, %y: {ty}) -> {ty}"),
+        &format!("%0 = stablehlo.select %p, %x, %y : tensor<{n}xi1>, {ty}\n return %0 : {ty}"),
+    );
+    let predicate: Vec<u8> = (0..n).map(|i| u8::from(i % 3 == 0)).collect();
+    let x: Vec<f64> = (0..2 * n).map(|i| i as f64).collect();
+    let y: Vec<f64> = x.iter().map(|v| -v - 1.0).collect();
+    let expected: Vec<f64> =
+        (0..2 * n).map(|i| if predicate[i / 2] == 1 { x[i] } else { y[i] }).collect();
+    let results = run(&text, &[&predicate, cast_slice(&x), cast_slice(&y)]);
+    assert_eq!(values::<f64>(&results[0]), expected);
+}
+
 /// A value that several loops of different sizes need, and one that is returned twice.
 #[test]
 fn values_are_stored_once_and_returned_as_often_as_asked() {
@@ -473,6 +491,22 @@ fn window_reductions_see_holes_as_initial_values() {
         let results = run(&text, &[cast_slice(&x), cast_slice(&[init])]);
         assert_eq!(values::<i32>(&results[0]), expected, "{rows}x{columns}");
     }
+}
+
+/// Padding is not part of any type, so its size is checked where it is made.
+#[test]
+fn absurd_padding_is_an_error() {
+    let text = main_of(
+        "(%x: tensor<2xi32>, %init: tensor<i32>) -> tensor<1xi32>",
+        "%0 = \"stablehlo.reduce_window\"(%x, %init) <{window_dimensions = array<i64: 1>, window_strides = array<i64: 9223372036854775807>, padding = dense<[[4611686018427387904, 0]]> : tensor<1x2xi64>}> ({
+           ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+             %c = stablehlo.add %a, %b : tensor<i32>
+             stablehlo.return %c : tensor<i32>
+         }) : (tensor<2xi32>, tensor<i32>) -> tensor<1xi32>
+         return %0 : tensor<1xi32>",
+    );
+    let error = compile(&text).err().unwrap();
+    assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
 }
 
 /// N09: a NaN wins whichever operand it is and whether it is a constant or an argument.

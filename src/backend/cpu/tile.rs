@@ -237,16 +237,17 @@ impl TileProgram {
     }
 }
 
-fn read<'a>(operand: Operand, inputs: &[&'a [u8]], registers: &'a [Vec<u64>]) -> &'a [u8] {
+fn read<'a>(operand: Operand, inputs: &[&'a [u8]], registers: &'a [Vec<u128>]) -> &'a [u8] {
     match operand {
         Operand::Input(index) => inputs[index],
         Operand::Register(index) => bytemuck::cast_slice(&registers[index]),
     }
 }
 
-/// Tiles that are kept from one run to the next, each long enough for the widest element.
+/// Tiles that are kept from one run to the next, each long enough and aligned for the widest
+/// element.
 #[derive(Default)]
-pub(crate) struct Registers(Vec<Vec<u64>>);
+pub(crate) struct Registers(Vec<Vec<u128>>);
 
 impl Registers {
     /// Makes at least `count` registers exist.

@@ -68,13 +68,13 @@ impl Kernel for Fold {
             _ => return,
         };
         let mut views = self.kept.clone();
-        let tiles = || self.widths.iter().map(|_| vec![0_u64; TILE]).collect::<Vec<_>>();
+        let tiles = || self.widths.iter().map(|_| vec![0_u128; TILE]).collect::<Vec<_>>();
         let (mut results, mut elements) = (tiles(), tiles());
         let mut evaluator = match &self.combine {
             Combine::Body(body) => Some(body.evaluator(TILE.min(num_results))),
             Combine::Binary(_) => None,
         };
-        let mut spare = vec![0_u64; TILE];
+        let mut spare = vec![0_u128; TILE];
         for start in (0..num_results).step_by(TILE) {
             let len = TILE.min(num_results - start);
             for (i, &width) in self.widths.iter().enumerate() {
@@ -123,10 +123,10 @@ impl Kernel for Fold {
     }
 }
 
-fn bytes(tile: &[u64], len: usize) -> &[u8] {
+fn bytes(tile: &[u128], len: usize) -> &[u8] {
     &bytemuck::cast_slice(tile)[..len]
 }
 
-fn bytes_mut(tile: &mut [u64], len: usize) -> &mut [u8] {
+fn bytes_mut(tile: &mut [u128], len: usize) -> &mut [u8] {
     &mut bytemuck::cast_slice_mut(tile)[..len]
 }

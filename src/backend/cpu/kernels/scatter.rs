@@ -167,8 +167,8 @@ struct Combiner<'a> {
     widths: &'a [usize],
     evaluator: Option<crate::backend::cpu::scalar_body::Evaluator<'a>>,
     /// Aligned copies of elements that are read and written at once.
-    before: Vec<Vec<u64>>,
-    updates: Vec<Vec<u64>>,
+    before: Vec<Vec<u128>>,
+    updates: Vec<Vec<u128>>,
 }
 
 /// How many elements are combined at once.

@@ -5,7 +5,7 @@
 
 use super::data::operand;
 use super::reduce::windows;
-use super::{Lowering, Place, first};
+use super::{Lowering, Place, checked_size, first};
 use crate::backend::cpu::fuse::Group;
 use crate::backend::cpu::kernels::convert::convert;
 use crate::backend::cpu::kernels::dot::{Dot, Matrices};
@@ -52,13 +52,12 @@ impl Lowering<'_> {
     ) -> Result<Slot> {
         let width = compute.size_bytes();
         let batch_dims = lhs.dims[..batch].to_vec();
-        let m: usize = lhs.dims[batch..batch + rows].iter().product();
-        let n: usize = rhs.dims[batch + contracting..].iter().product();
+        let result_dims = [&lhs.dims[..batch + rows], &rhs.dims[batch + contracting..]].concat();
+        let size = checked_size(&result_dims, width)?;
         let (lhs_slot, lhs) = self.matrices(op, lhs_slot, &lhs, batch, rows, width)?;
         let (rhs_slot, rhs) = self.matrices(op, rhs_slot, &rhs, batch, contracting, width)?;
         let kernel =
             Dot::new(compute, &batch_dims, lhs, rhs).ok_or_else(|| self.unimplemented(op))?;
-        let size = batch_dims.iter().product::<usize>() * m * n * width;
         let product = self.new_slot(size);
         self.emit(kernel, vec![lhs_slot, rhs_slot], vec![product]);
         Ok(product)
@@ -74,6 +73,7 @@ impl Lowering<'_> {
         rows: usize,
         width: usize,
     ) -> Result<(Slot, Matrices)> {
+        checked_size(&view.dims, width)?;
         let mut dims = view.dims[..batch].to_vec();
         dims.push(view.dims[batch..batch + rows].iter().product());
         dims.push(view.dims[batch + rows..].iter().product());
@@ -168,7 +168,7 @@ impl Lowering<'_> {
             width,
             &around(&conv.window.base_dilations),
             &padding,
-        );
+        )?;
 
         // Its windows as [group, batch, out.., window.., feature].
         let out_spatial: Vec<usize> =

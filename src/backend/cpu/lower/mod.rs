@@ -24,7 +24,7 @@ use super::plan::plan;
 use super::step::{Body, Compute, Kernel, Program, Slot, Step};
 use super::tile::Node;
 use super::view::View;
-use crate::ifrt::{Result, Status};
+use crate::ifrt::{Code, Result, Shape, Status};
 use crate::stablehlo::entity::Entity;
 use crate::stablehlo::{
     Block as HloBlock, Function, Literal, Module, OpData, OpKind, TensorType, Value,
@@ -332,6 +332,13 @@ fn first<T: std::marker::Copy>(items: &[T]) -> Result<T> {
         .first()
         .copied()
         .ok_or_else(|| Status::internal("an operation lacks an operand or result"))
+}
+
+/// The size in bytes of an intermediate array, which no type in the program has vouched for.
+fn checked_size(dims: &[usize], width: usize) -> Result<usize> {
+    let shape = Shape::new(dims)
+        .map_err(|error| Status::new(Code::ResourceExhausted, error.to_string()))?;
+    Ok(shape.num_elements() * width)
 }
 
 /// The name of an operation, for messages.

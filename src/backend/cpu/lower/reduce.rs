@@ -1,7 +1,7 @@
 //! `reduce` and `reduce_window`.
 
 use super::data::region;
-use super::{Lowering, first};
+use super::{Lowering, checked_size, first};
 use crate::backend::Reduction;
 use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::fold::{Combine, Fold};
@@ -83,7 +83,7 @@ impl Lowering<'_> {
         let (slot, view) = self.stored(operand)?;
         let value = self.dense(value)?;
         let dilations = &window.base_dilations;
-        Ok(self.pad(slot, view, value, ty.dtype.size_bytes(), dilations, &window.padding))
+        self.pad(slot, view, value, ty.dtype.size_bytes(), dilations, &window.padding)
     }
 
     /// A view with `dilations - 1` elements put between neighbours, and padding around. `value`
@@ -96,25 +96,26 @@ impl Lowering<'_> {
         width: usize,
         dilations: &[usize],
         padding: &[(i64, i64)],
-    ) -> (Slot, View) {
+    ) -> Result<(Slot, View)> {
         let unchanged = dilations.iter().all(|&dilation| dilation == 1)
             && padding.iter().all(|&edge| edge == (0, 0));
         if unchanged {
-            return (slot, view);
+            return Ok((slot, view));
         }
         let mut dims = Vec::with_capacity(view.dims.len());
         for ((&dim, &dilation), &(low, high)) in view.dims.iter().zip(dilations).zip(padding) {
-            let dilated = dim.checked_sub(1).map_or(0, |last| last * dilation + 1);
-            let total = dilated as i128 + i128::from(low) + i128::from(high);
-            dims.push(usize::try_from(total).unwrap_or(0));
+            let dilated = dim.checked_sub(1).map_or(0, |last| last as i128 * dilation as i128 + 1);
+            let total = dilated + i128::from(low) + i128::from(high);
+            dims.push(usize::try_from(total.max(0)).unwrap_or(usize::MAX));
         }
+        let size = checked_size(&dims, width)?;
         let low: Vec<i64> = padding.iter().map(|&(low, _)| low).collect();
         let interior: Vec<usize> = dilations.iter().map(|dilation| dilation - 1).collect();
         let kernel = Pad::new(width, &view.dims, &dims, &low, &interior);
         let dense = self.copy_unless_dense(slot, &view, width);
-        let padded = self.new_slot(dims.iter().product::<usize>() * width);
+        let padded = self.new_slot(size);
         self.emit(kernel, vec![dense, value], vec![padded]);
-        (padded, View::dense(&dims))
+        Ok((padded, View::dense(&dims)))
     }
 }
 
