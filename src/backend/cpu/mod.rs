@@ -1,8 +1,8 @@
 //! The native backend: compiles a program to a flat list of steps and runs it on the host's cores.
 //!
-//! The way of a program: [`inline`] makes one function of it, [`lower`] turns operations into
-//! kernels over slots and fuses elementwise chains on the way ([`fuse`], [`tile`]), [`plan`] lets
-//! slots share memory, [`execute`] runs the steps. Kernels are in [`kernels`], one operation
+//! The way of a program: `inline` makes one function of it, `lower` turns operations into
+//! kernels over slots and fuses elementwise chains on the way (`fuse`, `tile`), `plan` lets
+//! slots share memory, `execute` runs the steps. Kernels are in `kernels`, one operation
 //! family a file. A module given to [`Backend::compile`] has passed `stablehlo::verify`.
 //!
 //! Results do not depend on whether an operand is a constant or an argument, nor on which other
@@ -22,6 +22,12 @@ mod tile;
 mod view;
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "test data is small"
+)]
 mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

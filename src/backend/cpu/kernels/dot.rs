@@ -151,6 +151,12 @@ fn run_loops<T: Element>(dot: &Dot, lhs: &[u8], rhs: &[u8], out: &mut [u8]) {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "test data is small"
+)]
 mod tests {
     use super::*;
     use crate::backend::cpu::view::advance;

@@ -100,6 +100,12 @@ impl Kernel for Concatenate {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "test data is small"
+)]
 mod tests {
     use super::*;
 
