@@ -368,13 +368,8 @@ impl Localizer<'_> {
                 {
                     return refuse(format!("{} @{call_target_name}", data.kind), data.location);
                 }
-                OpKind::PartitionId
-                | OpKind::AllReduce(_)
-                | OpKind::AllGather { .. }
-                | OpKind::ReduceScatter { .. }
-                | OpKind::AllToAll { .. }
-                | OpKind::CollectivePermute { .. }
-                | OpKind::CollectiveBroadcast(_) => return Err(global(data)),
+                OpKind::PartitionId => return Err(global(data)),
+                kind if kind.is_collective() => return Err(global(data)),
                 _ => {}
             }
         }

@@ -12,6 +12,7 @@ mod module;
 mod number;
 pub mod op;
 mod print;
+mod statistics;
 mod text;
 mod verify;
 
@@ -22,7 +23,8 @@ pub use module::{
 };
 pub use op::OpKind;
 pub use print::Fingerprint;
-pub use text::{ParseError, ParseErrorKind, parse};
+pub use statistics::{Statistics, Traffic};
+pub use text::{Excerpt, ParseError, ParseErrorKind, parse};
 pub use verify::{VerifyError, verify};
 
 #[cfg(test)]

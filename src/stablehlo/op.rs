@@ -439,6 +439,19 @@ impl OpKind {
         }
     }
 
+    /// Whether devices exchange data here.
+    pub fn is_collective(&self) -> bool {
+        matches!(
+            self,
+            Self::AllReduce(_)
+                | Self::AllGather { .. }
+                | Self::ReduceScatter { .. }
+                | Self::AllToAll { .. }
+                | Self::CollectivePermute { .. }
+                | Self::CollectiveBroadcast(_)
+        )
+    }
+
     /// The dialect: `stablehlo`, `func` or `sdy`.
     pub fn dialect(&self) -> &'static str {
         match self {

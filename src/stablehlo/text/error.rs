@@ -22,7 +22,17 @@ pub struct ParseError {
     pub line: u32,
     /// One-based column, in bytes.
     pub column: u32,
-    excerpt: String,
+    excerpt: Excerpt,
+}
+
+/// A line of a source and a place in it.
+///
+/// Displays as the line, numbered, and a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    line: u32,
+    text: String,
+    /// How many characters of `text` stand before the place.
     caret: usize,
 }
 
@@ -49,8 +59,9 @@ impl ParseError {
             line: saturating(before.bytes().filter(|&byte| byte == b'\n').count() + 1),
             column: saturating(offset - start + 1),
         };
-        let (excerpt, caret) = excerpt(&source[start..end], offset - start);
-        Self { kind, message, name: "program".to_owned(), line, column, excerpt, caret }
+        let (text, caret) = excerpt(&source[start..end], offset - start);
+        let excerpt = Excerpt { line, text, caret };
+        Self { kind, message, name: "program".to_owned(), line, column, excerpt }
     }
 
     /// The same error with the name of its source.
@@ -63,11 +74,38 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gutter = self.line.to_string().len();
+        let gutter = self.excerpt.gutter();
         writeln!(f, "{}", self.message)?;
         writeln!(f, "{:gutter$}--> {}:{}:{}", "", self.name, self.line, self.column)?;
+        self.excerpt.fmt(f)
+    }
+}
+
+impl Excerpt {
+    /// What stands at `location` of `source`; `None` when there is no such line.
+    pub fn new(source: &str, location: Location) -> Option<Self> {
+        let number = usize::try_from(location.line).ok()?.checked_sub(1)?;
+        let line = source.split('\n').nth(number)?;
+        let at = usize::try_from(location.column).unwrap_or(usize::MAX).saturating_sub(1);
+        let mut at = at.min(line.len());
+        while !line.is_char_boundary(at) {
+            at -= 1;
+        }
+        let (text, caret) = excerpt(line, at);
+        Some(Self { line: location.line, text, caret })
+    }
+
+    /// The width of the line's number, by which what belongs to the line is indented.
+    pub fn gutter(&self) -> usize {
+        self.line.to_string().len()
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gutter = self.gutter();
         writeln!(f, "{:gutter$} |", "")?;
-        writeln!(f, "{} | {}", self.line, self.excerpt)?;
+        writeln!(f, "{} | {}", self.line, self.text)?;
         write!(f, "{:gutter$} | {:caret$}^", "", "", caret = self.caret)
     }
 }
@@ -128,6 +166,17 @@ mod tests {
         assert_eq!(lines[3].chars().count(), "1 | ".len() + 1 + SHOWN_BYTES + 1);
         let caret = lines[4].chars().position(|c| c == '^').unwrap();
         assert_eq!(lines[3].chars().nth(caret), Some('x'));
+    }
+
+    #[test]
+    fn an_excerpt_is_where_the_location_says() {
+        let source = "a\n  é = b\n";
+        let at = |line, column| Excerpt::new(source, Location { line, column });
+        let shown = at(2, 8).map(|excerpt| excerpt.to_string());
+        assert_eq!(shown.as_deref(), Some("  |\n2 |   é = b\n  |       ^"));
+        assert_eq!(at(2, 4), at(2, 3), "a column inside a character is the character's");
+        assert_eq!(at(1, 99).map(|excerpt| excerpt.caret), Some(1));
+        assert_eq!((at(0, 0), at(4, 1)), (None, None));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod pretty;
 mod sharding;
 mod types;
 
-pub use error::{ParseError, ParseErrorKind};
+pub use error::{Excerpt, ParseError, ParseErrorKind};
 
 use super::Module;
 

@@ -1,0 +1,110 @@
+//! The `lockstep-hlo` command: what it prints and how it exits.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = "module {
+  func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = stablehlo.negate %a : tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+}
+";
+
+/// Runs the command with `input`; answers its exit code, what it printed and what it complained.
+fn hlo(arguments: &[&str], input: &[u8]) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lockstep-hlo"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that does not read its input may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn prints_a_program_that_reads_back() {
+    let (code, printed, complaints) = hlo(&["print"], PROGRAM.as_bytes());
+    assert_eq!((code, complaints.as_str()), (0, ""));
+    assert!(printed.contains("%0 = stablehlo.negate %arg0 : tensor<3xf32>"), "{printed}");
+    assert_eq!(hlo(&["print", "-"], printed.as_bytes()), (0, printed, String::new()));
+}
+
+#[test]
+fn reads_files_and_names_them_in_complaints() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("program.mlir");
+    let name = path.to_str().unwrap();
+    std::fs::write(&path, PROGRAM).unwrap();
+    assert_eq!(hlo(&["verify", name], b""), (0, String::new(), String::new()));
+
+    std::fs::write(&path, PROGRAM.replace("negate", "negation")).unwrap();
+    let expected = format!(
+        "error: stablehlo.negation is not known yet\n --> {name}:3:10\n  |\n\
+         3 |     %0 = stablehlo.negation %a : tensor<3xf32>\n  |          ^\n"
+    );
+    assert_eq!(hlo(&["verify", name], b""), (1, String::new(), expected));
+
+    std::fs::write(&path, PROGRAM.replace("negate", "not")).unwrap();
+    let (code, _, complaint) = hlo(&["verify", name], b"");
+    assert_eq!(code, 1);
+    assert!(complaint.starts_with("error: stablehlo.not: "), "{complaint}");
+    assert!(
+        complaint.contains(&format!("(I1)\n --> {name}:3:10\n  |\n3 |     %0 = ")),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn fingerprints_do_not_depend_on_names() {
+    let (code, fingerprint, _) = hlo(&["fingerprint"], PROGRAM.as_bytes());
+    assert_eq!((code, fingerprint.len()), (0, 65));
+    let renamed = PROGRAM.replace("%a", "%other");
+    assert_eq!(hlo(&["fingerprint"], renamed.as_bytes()).1, fingerprint);
+    let changed = PROGRAM.replace("negate", "abs");
+    assert_ne!(hlo(&["fingerprint"], changed.as_bytes()).1, fingerprint);
+    let json = format!("{{\"fingerprint\": \"{}\"}}\n", fingerprint.trim());
+    assert_eq!(hlo(&["fingerprint", "--json"], PROGRAM.as_bytes()).1, json);
+}
+
+#[test]
+fn counts_what_a_program_costs() {
+    let expected = "{\"flops\": 3, \"bytes_accessed\": 24, \"parameter_bytes\": 12, \
+                    \"result_bytes\": 12, \"constant_bytes\": 0, \
+                    \"ops\": {\"stablehlo.negate\": 1, \"stablehlo.return\": 1}, \
+                    \"collectives\": {}}\n";
+    assert_eq!(hlo(&["stats", "--json"], PROGRAM.as_bytes()).1, expected);
+    let path = "tests/data/corpus/lockstep/sm_psum/program.stablehlo.mlir";
+    let (code, table, _) = hlo(&["stats", path], b"");
+    assert_eq!(code, 0);
+    let row = |row: &str| table.lines().any(|line| line.trim_start() == row);
+    assert!(row("1  stablehlo.all_reduce  64 bytes"), "{table}");
+    assert!(row("256  parameter_bytes"), "{table}");
+}
+
+#[test]
+fn exits_with_2_when_the_command_is_at_fault() {
+    for arguments in [&["draw"][..], &["print", "a", "b"], &[]] {
+        let (code, printed, complaint) = hlo(arguments, b"");
+        assert_eq!((code, printed.as_str()), (2, ""), "{complaint}");
+    }
+    let (code, _, complaint) = hlo(&["print", "/nowhere/program.mlir"], b"");
+    assert_eq!(code, 2);
+    assert!(complaint.starts_with("error: cannot read /nowhere/program.mlir: "), "{complaint}");
+}
+
+#[test]
+fn what_is_no_text_is_refused() {
+    let (code, _, complaint) = hlo(&["print"], b"ML\xEFR\x00");
+    assert_eq!(code, 1);
+    assert!(complaint.contains("bytecode") && complaint.ends_with("--> <stdin>\n"), "{complaint}");
+    let (code, _, complaint) = hlo(&["print"], b"module \xFF");
+    assert_eq!((code, complaint.as_str()), (1, "error: byte 7 is not UTF-8 text\n--> <stdin>\n"));
+}
