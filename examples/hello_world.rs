@@ -4,6 +4,8 @@
 //! lockstep run -n 4 hello_world
 //! ```
 
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
 use std::time::Duration;
 
 use lockstep::client;

@@ -8,6 +8,8 @@
 //! device computes the gradients of its part of the batch, one all-reduce sums them, and every
 //! device takes the same step. Every process runs this same file.
 
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +61,7 @@ fn main() -> Result<()> {
         // Steps are launched ahead of their completion: only here does the epoch wait for them.
         let mut sum = 0.0;
         for loss in &losses {
-            sum += job.read::<f32>(loss)?[0];
+            sum += read::<f32>(loss)?[0];
         }
         job.say(&format!("epoch {epoch:>2}  loss {:.7}", sum / losses.len() as f32));
     }
@@ -68,7 +70,7 @@ fn main() -> Result<()> {
     let parameters = &state[..num_parameters];
     let mut arguments = parameters.to_vec();
     arguments.extend(job.batch(evaluate.as_ref(), &digits.held_out)?);
-    let right = job.run_scalar(evaluate.as_ref(), &arguments)?;
+    let right = run_scalar(evaluate.as_ref(), &arguments)?;
     let held_out = digits.held_out.labels.len();
     job.say(&format!(
         "test accuracy {:.4} ({right} of {held_out} digits)",
@@ -84,10 +86,11 @@ fn main() -> Result<()> {
         (spent.communication_time / launches).as_secs_f64() * 1e3,
     ));
 
-    let differing = job.run_scalar(identical.as_ref(), parameters)?;
+    let differing = run_scalar(identical.as_ref(), parameters)?;
     let processes = job.client.process_count();
+    let noun = if processes == 1 { "process" } else { "processes" };
     let verdict = if differing == 0 { "yes" } else { "no" };
-    job.say(&format!("parameters identical on {processes} processes: {verdict}"));
+    job.say(&format!("parameters identical on {processes} {noun}: {verdict}"));
     ensure!(differing == 0, "{differing} parameters differ between processes");
     job.say(&format!("wall time {:.2} s", start.elapsed().as_secs_f64()));
     Ok(())
@@ -136,22 +139,24 @@ impl Job {
         Ok([self.array(images, &samples.images)?, self.array(labels, &samples.labels)?])
     }
 
-    fn read<T: bytemuck::AnyBitPattern>(&self, array: &ArrayRef) -> Result<Vec<T>> {
-        let contents = array.copy_to_host_buffer(ArrayCopySemantics::AlwaysCopy)?;
-        Ok(contents.wait_timeout(PATIENCE)?.to_vec()?)
-    }
-
-    fn run_scalar(&self, program: &dyn LoadedExecutable, arguments: &[ArrayRef]) -> Result<i32> {
-        let outputs = program.execute(arguments, &ExecuteOptions::default())?.outputs;
-        Ok(self.read(&outputs[0])?[0])
-    }
-
     /// Prints a line, once for the job.
     fn say(&self, line: &str) {
         if self.client.process_index() == 0 {
             println!("{line}");
         }
     }
+}
+
+/// Waits for the contents of an array.
+fn read<T: bytemuck::AnyBitPattern>(array: &ArrayRef) -> Result<Vec<T>> {
+    let contents = array.copy_to_host_buffer(ArrayCopySemantics::AlwaysCopy)?;
+    Ok(contents.wait_timeout(PATIENCE)?.to_vec()?)
+}
+
+/// Runs a program whose one result is a number, and waits for it.
+fn run_scalar(program: &dyn LoadedExecutable, arguments: &[ArrayRef]) -> Result<i32> {
+    let outputs = program.execute(arguments, &ExecuteOptions::default())?.outputs;
+    Ok(read(&outputs[0])?[0])
 }
 
 /// Random weights, zero biases and zero velocities, the same on every process.
@@ -244,8 +249,13 @@ impl Random {
 
     fn shuffle(&mut self, items: &mut [usize]) {
         for i in (1..items.len()).rev() {
-            items.swap(i, (self.next() % (i as u64 + 1)) as usize);
+            items.swap(i, self.below(i + 1));
         }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder is less than its divisor")]
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
     }
 }
 

@@ -1,5 +1,7 @@
 //! Holds the import table of ARCHITECTURE.md: which module may use which.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

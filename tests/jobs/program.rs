@@ -5,6 +5,8 @@
 //! job_under_test variant same|shape|constant|fewer RANK
 //! ```
 
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
