@@ -3,6 +3,7 @@
 use super::SpmdError;
 use super::clone::Cloner;
 use super::geometry::{axes_of, device_count, local_shape};
+use super::inline::inline;
 use crate::stablehlo::op::{DimSharding, ManualComputation, OpKind, Sharding};
 use crate::stablehlo::{
     Function, Mesh, Module, Op, OpData, Param, ResultInfo, TensorType, Type, Value, ValueDef,
@@ -30,12 +31,15 @@ pub struct Localized {
 /// Turns a verified global module into the program of one device.
 ///
 /// The body of `main` may be one `sdy.manual_computation` over every mesh axis of more than one
-/// device, besides constants. A program on one device, or one that spreads nothing, stays as it
-/// is. Functions that the body calls are local already and stay, too.
+/// device, besides constants; it may be in a function that `main` calls. A program on one device,
+/// or one that spreads nothing, stays as it is. Functions that the body calls are local already
+/// and stay, too.
 ///
 /// # Errors
 /// When the program leaves anything to a partitioner, or its shardings do not fit its shapes.
 pub fn localize(module: &Module) -> Result<Localized, SpmdError> {
+    let inlined = inline(module)?;
+    let module = inlined.as_ref().unwrap_or(module);
     let main = module.function("main").ok_or(SpmdError::NoMain)?;
     if module.num_replicas != 1 {
         return Err(SpmdError::Replicas { num_replicas: module.num_replicas });

@@ -9,6 +9,7 @@
 mod clone;
 mod error;
 mod geometry;
+mod inline;
 mod localize;
 
 pub use error::SpmdError;

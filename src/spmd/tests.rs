@@ -141,3 +141,64 @@ fn the_examples_become_local() {
     let index = |p| shard_index(&localized.mesh, &localized.parameter_shardings[0], p).unwrap();
     assert_eq!((0..4).map(index).collect::<Vec<_>>(), [[0], [1], [2], [3]]);
 }
+
+/// `sm_psum` with its manual computation two calls away from `main`.
+fn called() -> String {
+    let direct = corpus("sm_psum").to_string();
+    let (start, end) = (direct.find("    %0 = sdy").unwrap(), direct.find("    return").unwrap());
+    let manual = &direct[start..end];
+    format!(
+        "module attributes {{mhlo.num_partitions = 4 : i32}} {{
+  sdy.mesh @mesh = <[\"x\"=2, \"y\"=2]>
+  func.func @main(%arg0: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{\"x\"}}, {{\"y\"}}]>}}) -> tensor<4x8xf32> {{
+    %0 = func.call @outer(%arg0) : (tensor<8x8xf32>) -> tensor<4x8xf32>
+    return %0 : tensor<4x8xf32>
+  }}
+  func.func private @outer(%arg0: tensor<8x8xf32>) -> tensor<4x8xf32> {{
+    %0 = func.call @inner(%arg0) : (tensor<8x8xf32>) -> tensor<4x8xf32>
+    return %0 : tensor<4x8xf32>
+  }}
+  func.func private @inner(%arg0: tensor<8x8xf32>) -> tensor<4x8xf32> {{
+{manual}    return %0 : tensor<4x8xf32>
+  }}
+}}"
+    )
+}
+
+#[test]
+fn a_manual_computation_that_main_calls_becomes_local() {
+    let module = parse(&called()).unwrap_or_else(|error| panic!("{error}"));
+    verify(&module).unwrap();
+    let localized = localize(&module).unwrap();
+    verify(&localized.module).unwrap();
+    let direct = localize(&corpus("sm_psum")).unwrap();
+    let functions = |localized: &Localized| localized.module.listing().split_off(1);
+    assert_eq!(functions(&localized), functions(&direct));
+    assert_eq!(localized.parameter_shardings, direct.parameter_shardings);
+    assert_eq!(localized.result_shardings, direct.result_shardings);
+}
+
+#[test]
+fn two_calls_to_a_manual_computation_are_refused() {
+    let text = called();
+    let call = text.lines().find(|line| line.contains("func.call @outer")).unwrap();
+    let twice = format!("{call}\n{}", call.replace("%0 =", "%again ="));
+    let module = parse(&text.replacen(call, &twice, 1)).unwrap();
+    verify(&module).unwrap();
+    let message = localize(&module).unwrap_err().to_string();
+    assert!(message.contains("on the way to many manual computations, at "), "{message}");
+}
+
+#[test]
+fn shardings_of_a_called_function_are_not_dropped() {
+    let text = called().replacen(
+        "@inner(%arg0: tensor<8x8xf32>",
+        "@inner(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"x\"}]>}",
+        1,
+    );
+    let message = localize(&parse(&text).unwrap()).unwrap_err().to_string();
+    assert!(
+        message.starts_with("@inner says how its parameters or results are spread"),
+        "{message}"
+    );
+}
