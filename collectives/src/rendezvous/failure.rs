@@ -27,6 +27,8 @@ pub enum FailureCause {
         /// The code.
         code: i32,
     },
+    /// It left the job in order, while others still needed it.
+    Left,
     /// It said itself that it cannot go on.
     Reported(String),
     /// Its process was killed.
@@ -72,6 +74,7 @@ impl fmt::Display for FailureCause {
         match self {
             Self::Disconnected => f.write_str("closed its connection without leaving"),
             Self::Exited { code } => write!(f, "exited with code {code}"),
+            Self::Left => f.write_str("left the job"),
             Self::Reported(message) => write!(f, "reported: {message}"),
             Self::Signalled { signal } => match signal_name(*signal) {
                 Some(name) => write!(f, "was killed by signal {signal} ({name})"),
@@ -120,6 +123,7 @@ mod tests {
         assert_eq!(read(FailureCause::Exited { code: 3 }), "rank 2 exited with code 3");
         let silent = FailureCause::Silent { for_: Duration::from_millis(30_400) };
         assert_eq!(read(silent), "rank 2 was silent for 30.4 s");
+        assert_eq!(read(FailureCause::Left), "rank 2 left the job");
         assert_eq!(
             read(FailureCause::Reported("out of memory".into())),
             "rank 2 reported: out of memory"

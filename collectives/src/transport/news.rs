@@ -106,7 +106,7 @@ impl News {
 
 /// What a rank's departure is to those that still need it.
 pub(super) fn departure(rank: Rank) -> RankFailure {
-    RankFailure { rank, cause: FailureCause::Reported("it has left the job".to_owned()) }
+    RankFailure { rank, cause: FailureCause::Left }
 }
 
 #[cfg(test)]

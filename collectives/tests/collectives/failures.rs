@@ -476,7 +476,7 @@ fn a_process_that_leaves_harms_nobody() {
                 let pair = communicator.group(&[Member(2), Member(1)]).unwrap();
                 assert_works(&communicator, &pair);
                 let error = communicator.barrier(&Call::on(&all)).unwrap_err();
-                let told = "barrier(), #2 on devices 0-2: rank 0 reported: it has left the job";
+                let told = "barrier(), #2 on devices 0-2: rank 0 left the job";
                 assert_eq!(error.to_string(), told);
             });
         }
