@@ -70,18 +70,26 @@ impl<'a> Run<'a> {
         self.step.operation.members
     }
 
+    /// Whether the group has no other member.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.members().len() == 1
+    }
+
     /// The other members with their positions.
     pub(crate) fn peers(&self) -> impl Iterator<Item = (usize, Member)> + use<'a> {
         let position = self.position;
         self.members().iter().copied().enumerate().filter(move |(index, _)| *index != position)
     }
 
-    /// One step: all these messages at once.
+    /// One step: all these messages at once. A member alone in its group has none.
     pub(crate) fn exchange(
         &mut self,
         sends: &[Outgoing<'_>],
         receives: &mut [Incoming<'_>],
     ) -> Result<(), TransportError> {
+        if self.is_alone() {
+            return Ok(());
+        }
         let step = self.next_step();
         self.transport.exchange(&step, sends, receives)
     }
@@ -104,7 +112,7 @@ impl<'a> Run<'a> {
             inputs.insert(position, &own[offset..offset + length]);
             crate::reduce::fold(element, reduction, &inputs, &mut output[offset..offset + length]);
         };
-        if sources.is_empty() {
+        if self.is_alone() {
             fold(0, &[]);
             return Ok(());
         }

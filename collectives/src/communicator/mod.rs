@@ -282,6 +282,10 @@ impl Communicator {
             },
         };
         let result = participation.complete(collective);
+        if group.members.len() == 1 {
+            // Nobody is there to tell, and nothing arrives: the transport has not heard of it.
+            return result.map_err(Failure::into_error);
+        }
         let result = result.map_err(|failure| match failure {
             Failure::Noticed(error) => {
                 transport.abort(&operation, &wire::encode_notice(&error.descriptor, &error.cause));

@@ -24,6 +24,13 @@ pub(super) enum Failure {
     Noticed(CollectiveError),
 }
 
+impl Failure {
+    pub(super) fn into_error(self) -> CollectiveError {
+        let (Self::Adopted(error) | Self::Noticed(error)) = self;
+        error
+    }
+}
+
 impl Participation<'_> {
     pub(super) fn complete(mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
         let checked = match self.run.members().get(self.run.position) {
@@ -33,6 +40,9 @@ impl Participation<'_> {
         if let Err(detail) = checked {
             let by = self.participant(self.me());
             return Err(self.noticed(CollectiveCause::Usage { by, detail }));
+        }
+        if self.run.is_alone() {
+            return collective.exchange(&mut self.run).map_err(|error| self.failure(error));
         }
         let openings = self.agree(collective)?;
         let contribution_bytes = collective.contribution().len();

@@ -1,8 +1,14 @@
 //! Every collective, every type, every size, compared with the reference.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep_collectives::{Call, Communicator, ElementType, Group, Member, Reduction};
+use lockstep_collectives::transport::{
+    Incoming, Operation, Outgoing, Step, Transport, TransportError,
+};
+use lockstep_collectives::{
+    Call, Communicator, ElementType, Group, Member, Rank, RankFailure, Reduction,
+};
 
 use crate::jobs::{Job, quic, sim};
 use crate::reference::{fold, operand};
@@ -333,4 +339,53 @@ fn a_nan_is_in_every_minimum_and_maximum() {
             }
         }
     });
+}
+
+/// A transport that must not be used.
+struct Unused;
+
+impl Transport for Unused {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn rank_of(&self, _member: Member) -> Option<Rank> {
+        Some(Rank(0))
+    }
+
+    fn exchange(
+        &self,
+        _step: &Step<'_>,
+        _sends: &[Outgoing<'_>],
+        _receives: &mut [Incoming<'_>],
+    ) -> Result<(), TransportError> {
+        panic!("an exchange with nobody")
+    }
+
+    fn abort(&self, _operation: &Operation<'_>, _notice: &[u8]) {
+        panic!("a notice to nobody")
+    }
+
+    fn retire(&self, _operation: &Operation<'_>) {
+        panic!("nothing arrives that could be dropped")
+    }
+
+    fn fail_rank(&self, _failure: RankFailure) {}
+
+    fn flush(&self, _timeout: Duration) {}
+}
+
+#[test]
+fn a_member_alone_needs_no_transport() {
+    let communicator = Communicator::new(Member(3), Arc::new(Unused), AMPLE);
+    let group = communicator.group(&[Member(3)]).unwrap();
+    let (element, reduction) = (ElementType::F32, Reduction::Sum);
+    for count in [0, 1, 32, 33, 2000] {
+        every_collective(&communicator, &group, element, Some(reduction), count);
+    }
+    let error = communicator
+        .all_reduce(&Call::on(&group), element, reduction, &[0; 4], &mut [0; 3])
+        .unwrap_err();
+    let told = "#41 on devices 3: rank 0 (device 3) cannot take part: the output has 3 bytes";
+    assert!(error.to_string().contains(told), "{error}");
 }
