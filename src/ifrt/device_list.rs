@@ -78,7 +78,7 @@ impl DeviceList {
     }
 
     /// A number that is the same for the same ids in the same order in every process: the
-    /// [`fingerprint`](super::fingerprint) of the ids as little-endian `u32`.
+    /// [`fingerprint`](super::fingerprint()) of the ids as little-endian `u32`.
     pub fn fingerprint(&self) -> u64 {
         super::fingerprint(self.ids().flat_map(|id| id.0.to_le_bytes()))
     }

@@ -3,7 +3,7 @@
 use crate::ifrt::Shape;
 use crate::stablehlo::{Location, TensorType, Type};
 
-/// Why [`super::localize`] refuses a module.
+/// Why [`super::localize()`] refuses a module.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SpmdError {
     /// There is no function to run.
