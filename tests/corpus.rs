@@ -29,7 +29,6 @@ use lockstep::stablehlo::{Module, TensorType, parse, verify};
 const NOT_YET: &[(&str, &str)] = &[
     ("lockstep/approx_max_k", "`stablehlo.custom_call @ApproxTopK`"),
     ("lockstep/cholesky", "stablehlo.cholesky"),
-    ("lockstep/composite", "stablehlo.composite"),
     ("lockstep/converts", "`stablehlo.convert` of tensor<5xf32>"),
     ("lockstep/dot_f8", "`stablehlo.dot_general` of tensor<4x6xf8E4M3FN>"),
     ("lockstep/fft", "stablehlo.fft"),
@@ -38,7 +37,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("lockstep/matmul_complex", "`stablehlo.dot_general` of tensor<3x3xcomplex<f32>>"),
     ("lockstep/qr", "`stablehlo.custom_call @Qr`"),
     ("lockstep/rng_rbg", "stablehlo.rng_bit_generator"),
-    ("lockstep/top_k", "stablehlo.composite"),
     ("lockstep/triangular_solve", "stablehlo.triangular_solve"),
     ("lockstep/mp_dp_train_step", PARTITIONER),
     ("lockstep/mp_replicated_out", PARTITIONER),

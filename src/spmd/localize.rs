@@ -38,6 +38,7 @@ pub struct Localized {
 /// # Errors
 /// When the program leaves anything to a partitioner, or its shardings do not fit its shapes.
 pub fn localize(module: &Module) -> Result<Localized, SpmdError> {
+    let module = &*module.decompose_composites();
     let inlined = inline(module)?;
     let module = inlined.as_ref().unwrap_or(module);
     let main = module.function("main").ok_or(SpmdError::NoMain)?;

@@ -6,6 +6,7 @@
 
 pub mod attribute;
 mod build;
+mod composite;
 pub mod entity;
 mod literal;
 mod module;

@@ -40,6 +40,10 @@ macro_rules! named {
     };
 }
 
+mod linalg;
+
+pub use linalg::{FftType, RngAlgorithm, TransposeA, TriangularSolve};
+
 /// An operation and its attributes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OpKind {
@@ -131,6 +135,22 @@ pub enum OpKind {
     DotGeneral(DotGeneral),
     /// `convolution`.
     Convolution(Box<Convolution>),
+    /// `fft`.
+    Fft {
+        /// The transform.
+        fft_type: FftType,
+        /// The sizes of the last dimensions, which are transformed.
+        lengths: Vec<usize>,
+    },
+    /// `cholesky`.
+    Cholesky {
+        /// Whether the result is the lower triangle, otherwise the upper one.
+        lower: bool,
+    },
+    /// `triangular_solve`: a, b.
+    TriangularSolve(TriangularSolve),
+    /// `rng_bit_generator`: state; results are the next state and the bits.
+    RngBitGenerator(RngAlgorithm),
     /// `reduce`: inputs, init values; one region.
     Reduce {
         /// The dimensions reduced away.
@@ -213,6 +233,8 @@ pub enum OpKind {
         /// What else the source says, by name; its meaning is the target's.
         attributes: Vec<(String, Attribute)>,
     },
+    /// `composite`: its regions mean nothing to its decomposition.
+    Composite(Box<Composite>),
     /// `sdy.manual_computation`: one region in local shapes.
     ManualComputation(ManualComputation),
     /// `sdy.sharding_constraint`.
@@ -377,6 +399,19 @@ pub struct Convolution {
     pub precision: Vec<Precision>,
 }
 
+/// Attributes of `composite`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Composite {
+    /// What the operation is, with the namespace of who defines it.
+    pub name: String,
+    /// Its own attributes, sorted by name.
+    pub attributes: Vec<(String, Attribute)>,
+    /// The function that computes it, without `@`.
+    pub decomposition: String,
+    /// The version of its meaning.
+    pub version: i32,
+}
+
 /// Groups and channel of a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collective {
@@ -487,6 +522,10 @@ impl OpKind {
             Self::Scatter(_) => "scatter",
             Self::DotGeneral(_) => "dot_general",
             Self::Convolution(_) => "convolution",
+            Self::Fft { .. } => "fft",
+            Self::Cholesky { .. } => "cholesky",
+            Self::TriangularSolve(_) => "triangular_solve",
+            Self::RngBitGenerator(_) => "rng_bit_generator",
             Self::Reduce { .. } => "reduce",
             Self::ReduceWindow(_) => "reduce_window",
             Self::Sort { .. } => "sort",
@@ -505,6 +544,7 @@ impl OpKind {
             Self::CollectivePermute { .. } => "collective_permute",
             Self::CollectiveBroadcast(_) => "collective_broadcast",
             Self::CustomCall { .. } => "custom_call",
+            Self::Composite(_) => "composite",
             Self::ManualComputation(_) => "manual_computation",
             Self::ShardingConstraint(_) => "sharding_constraint",
         }

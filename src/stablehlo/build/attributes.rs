@@ -197,6 +197,26 @@ impl Attributes {
         }
     }
 
+    /// `true` or `false`, which must be there.
+    pub(super) fn required_flag(&mut self, name: &str) -> Taken<bool> {
+        let is_there = self.entries.iter().any(|entry| entry.name == name);
+        if is_there { self.flag(name) } else { Err(self.lacks(name)) }
+    }
+
+    /// `{name = value}`, sorted by name; empty when absent.
+    pub(super) fn dictionary(&mut self, name: &str) -> Taken<Vec<(String, Attribute)>> {
+        let Some(entry) = self.take(name) else { return Ok(Vec::new()) };
+        match entry.value.resolved() {
+            Attribute::Dictionary(fields) => {
+                let mut fields = fields.clone();
+                fields.sort_by(|a, b| a.0.cmp(&b.0));
+                let unique = fields.windows(2).all(|pair| pair[0].0 != pair[1].0);
+                unique.then_some(fields).ok_or_else(|| self.wrong(&entry, "without repetitions"))
+            }
+            _ => Err(self.wrong(&entry, "`{name = value}`")),
+        }
+    }
+
     /// A constant.
     pub(super) fn elements(&mut self, name: &str) -> Taken<Literal> {
         let entry = self.required(name)?;

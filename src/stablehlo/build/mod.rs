@@ -5,13 +5,16 @@
 
 mod attributes;
 mod collective;
+mod linalg;
 mod shape;
 mod window;
 
 pub(super) use attributes::{AttributeError, Attributes};
 
 use super::attribute::Attribute;
-use super::op::{Binary, CompareType, Direction, ManualComputation, OpKind, Precision, Unary};
+use super::op::{
+    Binary, CompareType, Composite, Direction, ManualComputation, OpKind, Precision, Unary,
+};
 
 /// What building answers.
 type Built<T> = Result<T, AttributeError>;
@@ -24,8 +27,9 @@ pub(super) fn is_known(name: &str) -> bool {
                 || Binary::from_name(op).is_some()
                 || matches!(op, "compare" | "select" | "clamp" | "convert" | "reduce_precision")
                 || matches!(op, "constant" | "while" | "if" | "case" | "return")
-                || matches!(op, "optimization_barrier" | "custom_call")
+                || matches!(op, "optimization_barrier" | "custom_call" | "composite")
                 || shape::KNOWN.contains(&op)
+                || linalg::KNOWN.contains(&op)
                 || window::KNOWN.contains(&op)
                 || collective::KNOWN.contains(&op)
         }
@@ -87,8 +91,17 @@ fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
         "return" => OpKind::Return,
         "optimization_barrier" => OpKind::OptimizationBarrier,
         "custom_call" => custom_call(attributes)?,
+        "composite" => OpKind::Composite(Box::new(Composite {
+            name: attributes.string("name")?,
+            attributes: attributes.dictionary("composite_attributes")?,
+            decomposition: attributes.symbol("decomposition")?,
+            version: attributes.optional_integer("version")?.unwrap_or(0),
+        })),
         _ => {
             if let Some(kind) = shape::kind(op, attributes)? {
+                return Ok(Some(kind));
+            }
+            if let Some(kind) = linalg::kind(op, attributes)? {
                 return Ok(Some(kind));
             }
             if let Some(kind) = window::kind(op, attributes)? {

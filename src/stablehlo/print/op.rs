@@ -9,7 +9,7 @@ use super::literal::constant;
 use super::{FunctionPrinter, separated, type_list};
 use crate::stablehlo::attribute::{ConvDimensions, ConvOperand};
 use crate::stablehlo::op::{
-    Collective, Convolution, DotGeneral, Gather, OpKind, Precision, Scatter, Window,
+    Collective, Composite, Convolution, DotGeneral, Gather, OpKind, Precision, Scatter, Window,
 };
 use crate::stablehlo::{OpData, Type};
 
@@ -247,6 +247,21 @@ fn properties(kind: &OpKind) -> Vec<String> {
         OpKind::Scatter(scatter) => scatter_properties(scatter),
         OpKind::DotGeneral(dot) => dot_properties(dot),
         OpKind::Convolution(convolution) => convolution_properties(convolution),
+        OpKind::Fft { fft_type, lengths } => vec![
+            sizes("fft_length", lengths),
+            format!("fft_type = #stablehlo<fft_type {}>", fft_type.name()),
+        ],
+        OpKind::Cholesky { lower } => vec![format!("lower = {lower}")],
+        OpKind::TriangularSolve(solve) => vec![
+            format!("left_side = {}", solve.left_side),
+            format!("lower = {}", solve.lower),
+            format!("transpose_a = #stablehlo<transpose {}>", solve.transpose_a.name()),
+            format!("unit_diagonal = {}", solve.unit_diagonal),
+        ],
+        OpKind::RngBitGenerator(algorithm) => {
+            vec![format!("rng_algorithm = #stablehlo<rng_algorithm {}>", algorithm.name())]
+        }
+        OpKind::Composite(composite) => composite_properties(composite),
         OpKind::ReduceWindow(window) => {
             let mut properties = Vec::new();
             properties.extend(unless_ones("base_dilations", &window.base_dilations));
@@ -288,6 +303,17 @@ fn properties(kind: &OpKind) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+fn composite_properties(composite: &Composite) -> Vec<String> {
+    let Composite { name, attributes, decomposition, version } = composite;
+    let attributes: Vec<String> = attributes.iter().map(entry).collect();
+    vec![
+        format!("composite_attributes = {{{}}}", attributes.join(", ")),
+        format!("decomposition = {}", symbol(decomposition)),
+        format!("name = {}", quoted(name)),
+        format!("version = {version} : i32"),
+    ]
 }
 
 fn channel(channel_id: i64) -> Option<String> {

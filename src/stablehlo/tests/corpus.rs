@@ -3,18 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::stablehlo::entity::Entity as _;
-use crate::stablehlo::{Location, Module, Op, ParseErrorKind, parse, verify};
-
-/// Programs that use operations of later work, and the first such operation with its place.
-const NOT_KNOWN: &[(&str, &str)] = &[
-    ("lockstep/cholesky", "stablehlo.cholesky"),
-    ("lockstep/composite", "stablehlo.composite"),
-    ("lockstep/fft", "stablehlo.fft"),
-    ("lockstep/linalg_solve", "stablehlo.triangular_solve"),
-    ("lockstep/rng_rbg", "stablehlo.rng_bit_generator"),
-    ("lockstep/top_k", "stablehlo.composite"),
-    ("lockstep/triangular_solve", "stablehlo.triangular_solve"),
-];
+use crate::stablehlo::{Location, Module, Op, parse, verify};
 
 /// The name and the text of every program.
 pub(super) fn programs() -> Vec<(String, String)> {
@@ -39,36 +28,16 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The programs that can be read, as modules.
+/// All programs as modules.
 pub(super) fn modules() -> Vec<(String, Module)> {
     programs()
         .into_iter()
-        .filter(|(name, _)| !NOT_KNOWN.iter().any(|(unknown, _)| unknown == name))
         .map(|(name, text)| {
             let module =
                 parse(&text).unwrap_or_else(|error| panic!("{}", error.with_name(name.clone())));
             (name, module)
         })
         .collect()
-}
-
-#[test]
-fn programs_are_read_or_say_which_operation_is_missing() {
-    let read = modules();
-    assert_eq!(read.len() + NOT_KNOWN.len(), 106);
-    for (name, text) in programs() {
-        let Some((_, op)) = NOT_KNOWN.iter().find(|(unknown, _)| *unknown == name) else {
-            continue;
-        };
-        let error = parse(&text).unwrap_err();
-        assert_eq!(error.kind, ParseErrorKind::NotKnown, "{error}");
-        assert_eq!(error.message, format!("{op} is not known yet"), "{name}");
-        let line = text.lines().nth(error.line as usize - 1).unwrap();
-        assert!(
-            line[error.column as usize - 1..].trim_start_matches('"').starts_with(op),
-            "{error}"
-        );
-    }
 }
 
 #[test]

@@ -243,11 +243,13 @@ fn signatures_names_and_locations() {
 fn what_is_not_known_is_named_with_its_place() {
     let text = main_text(
         "%a: tensor<4xf32>",
-        "%0 = stablehlo.fft %a, type = FFT, length = [4] : (tensor<4xf32>) -> tensor<4xf32>",
+        "%0 = stablehlo.async_start %a : (tensor<4xf32>) -> tensor<4xf32>",
     );
     let error = parse(&text).unwrap_err().with_name("p.mlir");
     assert_eq!((error.kind, error.line, error.column), (ParseErrorKind::NotKnown, 3, 10));
-    assert!(error.to_string().starts_with("stablehlo.fft is not known yet\n --> p.mlir:3:10\n"));
+    assert!(
+        error.to_string().starts_with("stablehlo.async_start is not known yet\n --> p.mlir:3:10\n")
+    );
     let add = |attributes: &str| format!("%0 = stablehlo.add %a, %a {attributes} : tensor<4xf32>");
     for (body, what) in [
         (add("{secret = 1 : i32}"), "the attribute `secret` of stablehlo.add"),

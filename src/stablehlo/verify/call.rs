@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::check::Check;
 use super::{Checked, VerifyError, shown};
-use crate::stablehlo::op::OpKind;
+use crate::stablehlo::op::{Composite, OpKind};
 use crate::stablehlo::{Function, Location, Module, Type};
 
 /// A return from a function must give the types that the function promises.
@@ -19,19 +19,41 @@ pub(super) fn function_return(check: &Check<'_>) -> Checked {
 
 /// `func.call`.
 pub(super) fn call(check: &Check<'_>, callee: &str) -> Checked {
-    let Some(function) = check.functions.get(callee) else {
-        return Err(check.error("", format!("there is no function @{callee}")));
+    check.counts(check.data.operands.len(), check.data.results.len(), 0)?;
+    signature(check, callee, ["", "", ""])
+}
+
+/// `composite`: its decomposition computes its results.
+pub(super) fn composite(check: &Check<'_>, composite: &Composite) -> Checked {
+    let Composite { name, decomposition, .. } = composite;
+    let mut words = name.split('.');
+    let starts = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_word = |word: &str| {
+        let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+        !word.is_empty() && word.chars().all(rest)
     };
-    check.counts(function.params.len(), function.results.len(), 0)?;
+    let namespace = words.next().is_some_and(|word| starts(word) && is_word(word));
+    let is_namespaced = namespace && name.contains('.') && words.all(is_word);
+    check.require(is_namespaced, "C1", || {
+        format!("\"{name}\" must be a name with a namespace such as \"my.op\"")
+    })?;
+    signature(check, decomposition, ["C2", "C3", "C4"])
+}
+
+/// `callee` must be there and have the types of the operands and the results.
+fn signature(check: &Check<'_>, callee: &str, [there, takes, gives]: [&'static str; 3]) -> Checked {
+    let Some(function) = check.functions.get(callee) else {
+        return Err(check.error(there, format!("there is no function @{callee}")));
+    };
     let params = function.params.iter().filter_map(|param| function.values.get(param.value));
     let params: Vec<Type> = params.map(|value| value.ty.clone()).collect();
     let found = check.operand_types();
-    check.require(params == found, "", || {
+    check.require(params == found, takes, || {
         format!("@{callee} takes {}, passed are {}", shown(&params), shown(&found))
     })?;
     let results: Vec<Type> = function.results.iter().map(|r| r.ty.clone()).collect();
     let found = check.result_types();
-    check.require(results == found, "", || {
+    check.require(results == found, gives, || {
         format!("@{callee} returns {}, expected are {}", shown(&results), shown(&found))
     })
 }
@@ -55,7 +77,7 @@ pub(super) fn no_recursion(module: &Module, functions: &HashMap<&str, &Function>
         // Functions being walked, each with the calls that are still to follow.
         let mut stack = vec![(root, calls(root).into_iter())];
         while let Some((function, calls_left)) = stack.last_mut() {
-            let Some((callee, location)) = calls_left.next() else {
+            let Some((callee, kind, location)) = calls_left.next() else {
                 done.insert(function.name.as_str(), true);
                 stack.pop();
                 continue;
@@ -65,7 +87,7 @@ pub(super) fn no_recursion(module: &Module, functions: &HashMap<&str, &Function>
                 Some(false) => {
                     return Err(VerifyError {
                         message: format!("calling @{callee} here never ends"),
-                        subject: "func.call".to_owned(),
+                        subject: kind.to_string(),
                         function: function.name.clone(),
                         location,
                         constraint: None,
@@ -83,9 +105,12 @@ pub(super) fn no_recursion(module: &Module, functions: &HashMap<&str, &Function>
 }
 
 /// The functions that a function calls, and where.
-fn calls(function: &Function) -> Vec<(&str, Location)> {
+fn calls(function: &Function) -> Vec<(&str, &OpKind, Location)> {
     let calls = function.ops.values().filter_map(|data| match &data.kind {
-        OpKind::Call { callee } => Some((callee.as_str(), data.location)),
+        OpKind::Call { callee } => Some((callee.as_str(), &data.kind, data.location)),
+        OpKind::Composite(composite) => {
+            Some((composite.decomposition.as_str(), &data.kind, data.location))
+        }
         _ => None,
     });
     calls.collect()

@@ -7,7 +7,7 @@ use crate::stablehlo::op::{Binary, CompareType, Unary};
 
 /// The element types an operation takes.
 #[derive(Clone, Copy)]
-struct Kinds {
+pub(super) struct Kinds {
     bool: bool,
     signed: bool,
     unsigned: bool,
@@ -19,14 +19,15 @@ const NONE: Kinds =
     Kinds { bool: false, signed: false, unsigned: false, float: false, complex: false };
 const INTEGER: Kinds = Kinds { signed: true, unsigned: true, ..NONE };
 const FLOAT: Kinds = Kinds { float: true, ..NONE };
-const FLOAT_OR_COMPLEX: Kinds = Kinds { complex: true, ..FLOAT };
+pub(super) const INTEGER_OR_FLOAT: Kinds = Kinds { float: true, ..INTEGER };
+pub(super) const FLOAT_OR_COMPLEX: Kinds = Kinds { complex: true, ..FLOAT };
 const BOOL_OR_INTEGER: Kinds = Kinds { bool: true, ..INTEGER };
 const SIGNED_NUMBER: Kinds = Kinds { signed: true, ..FLOAT_OR_COMPLEX };
 const NUMBER: Kinds = Kinds { unsigned: true, ..SIGNED_NUMBER };
 const ANY: Kinds = Kinds { bool: true, ..NUMBER };
 
 impl Kinds {
-    fn contains(self, dtype: DType) -> bool {
+    pub(super) fn contains(self, dtype: DType) -> bool {
         (self.bool && dtype == DType::Bool)
             || (self.signed && dtype.is_signed_integer())
             || (self.unsigned && dtype.is_unsigned_integer())
@@ -87,14 +88,15 @@ fn binary_kinds(binary: Binary) -> Kinds {
     }
 }
 
-fn takes(check: &Check<'_>, kinds: Kinds, dtype: DType) -> Checked {
+/// Operand elements must be of these types.
+pub(super) fn takes(check: &Check<'_>, kinds: Kinds, dtype: DType) -> Checked {
     check.require(kinds.contains(dtype), "I1", || {
         format!("the elements must be {}, found {dtype}", kinds.names())
     })
 }
 
 /// The type of the parts of a complex type.
-fn part(dtype: DType) -> DType {
+pub(super) fn part(dtype: DType) -> DType {
     match dtype {
         DType::C64 => DType::F32,
         DType::C128 => DType::F64,

@@ -11,6 +11,7 @@ mod control;
 mod convolution;
 mod elementwise;
 mod gather;
+mod linalg;
 mod scope;
 mod shape;
 mod sharding;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::check::Check;
-use super::{Checked, about, call, collective, control, convolution, elementwise, gather, shape};
-use super::{sharding, window};
+use super::{Checked, about, call, collective, control, convolution, elementwise, gather, linalg};
+use super::{shape, sharding, window};
 use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Block, Function, Module, Op, Value, ValueDef};
@@ -194,6 +194,7 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::CustomCall { called_computations, .. } => {
             call::custom_call(check, called_computations)
         }
+        OpKind::Composite(composite) => call::composite(check, composite),
         OpKind::Unary(unary) => elementwise::unary(check, *unary),
         OpKind::Binary(binary) => elementwise::binary(check, *binary),
         OpKind::Compare { compare_type, .. } => elementwise::compare(check, *compare_type),
@@ -218,6 +219,10 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::Gather(gather) => gather::gather(check, gather),
         OpKind::Scatter(scatter) => gather::scatter(check, scatter),
         OpKind::DotGeneral(dot) => window::dot_general(check, dot),
+        OpKind::Fft { fft_type, lengths } => linalg::fft(check, *fft_type, lengths),
+        OpKind::Cholesky { .. } => linalg::cholesky(check),
+        OpKind::TriangularSolve(solve) => linalg::triangular_solve(check, solve),
+        OpKind::RngBitGenerator(algorithm) => linalg::rng_bit_generator(check, *algorithm),
         OpKind::Reduce { dimensions } => window::reduce(check, dimensions),
         OpKind::ReduceWindow(window) => window::reduce_window(check, window),
         OpKind::Convolution(convolution) => convolution::convolution(check, convolution),

@@ -26,7 +26,12 @@ fn refused(parameters: &str, cases: &[(&str, &str, &str)]) {
 }
 
 /// Replaces part of a body that is right, so that it is wrong.
-fn refused_variants(op: &str, parameters: &str, right: &str, variants: &[(&str, &str, &str)]) {
+pub(super) fn refused_variants(
+    op: &str,
+    parameters: &str,
+    right: &str,
+    variants: &[(&str, &str, &str)],
+) {
     let module = read_main(parameters, right).unwrap_or_else(|error| panic!("{error}"));
     verify(&module).unwrap_or_else(|error| panic!("{error}"));
     for (constraint, from, to) in variants {

@@ -5,6 +5,7 @@
 mod collective;
 mod control;
 mod elementwise;
+mod linalg;
 mod shape;
 mod window;
 
@@ -22,6 +23,10 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("stablehlo", "while") => control::while_(reader),
         ("stablehlo", "optimization_barrier") => control::optimization_barrier(reader),
         ("stablehlo", "custom_call") => control::custom_call(reader),
+        ("stablehlo", "composite") => control::composite(reader),
+        ("stablehlo", "fft") => linalg::fft(reader),
+        ("stablehlo", "cholesky") => linalg::cholesky(reader),
+        ("stablehlo", "rng_bit_generator") => linalg::rng_bit_generator(reader),
         ("stablehlo", "constant") => elementwise::constant(reader),
         ("stablehlo", "compare") => elementwise::compare(reader),
         ("stablehlo", "select") => elementwise::select(reader),
