@@ -77,8 +77,8 @@ impl<'a> Cloner<'a> {
 
     /// Copies the operations of `from` to the end of `into`.
     ///
-    /// A sharding constraint asks for nothing where every axis is handled by the program itself,
-    /// so its result is its operand.
+    /// A sharding, as an operation or as an attribute, asks for nothing where every axis is handled by the program itself,
+    /// so it is left out.
     pub(super) fn block(&mut self, from: Block, into: Block) -> Result<(), SpmdError> {
         for &op in &self.source.blocks[from].ops {
             self.op(op, into)?;
@@ -136,7 +136,14 @@ impl<'a> Cloner<'a> {
         into: Block,
     ) -> Op {
         let location = self.source.ops[origin].location;
-        let data = OpData { kind, operands, results: Vec::new(), regions: Vec::new(), location };
+        let data = OpData {
+            kind,
+            operands,
+            results: Vec::new(),
+            regions: Vec::new(),
+            shardings: Vec::new(),
+            location,
+        };
         let op = self.target.ops.push(data);
         for (position, ty) in results.into_iter().enumerate() {
             let def = ValueDef::Result(op, position);

@@ -358,6 +358,11 @@ impl Localizer<'_> {
             self.check_whole(result.sharding.as_ref(), result.hlo_sharding.as_ref(), &what)?;
         }
         for data in self.module.functions.iter().flat_map(|function| function.ops.values()) {
+            for sharding in &data.shardings {
+                if self.is_spread(sharding, &data.kind.to_string())? {
+                    return refuse(format!("{} spreads its result", data.kind), data.location);
+                }
+            }
             match &data.kind {
                 OpKind::ShardingConstraint(sharding) => {
                     let what = data.kind.to_string();

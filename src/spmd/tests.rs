@@ -142,6 +142,25 @@ fn the_examples_become_local() {
     assert_eq!((0..4).map(index).collect::<Vec<_>>(), [[0], [1], [2], [3]]);
 }
 
+#[test]
+fn a_result_that_is_to_be_spread_needs_a_partitioner() {
+    let text = |dim: &str| {
+        format!(
+            "module attributes {{mhlo.num_partitions = 2 : i32}} {{
+  sdy.mesh @mesh = <[\"x\"=2]>
+  func.func @main(%a: tensor<4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}]>}}) -> tensor<4xf32> {{
+    %0 = stablehlo.negate %a {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{dim}]>]>}} : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }}
+}}"
+        )
+    };
+    let message = localize(&parse(&text("{\"x\"}")).unwrap()).unwrap_err().to_string();
+    assert!(message.starts_with("stablehlo.negate spreads its result, at 4:10"), "{message}");
+    let localized = localize(&parse(&text("{}")).unwrap()).unwrap();
+    assert!(!localized.module.to_string().contains("sdy."), "{}", localized.module);
+}
+
 /// `sm_psum` with its manual computation two calls away from `main`.
 fn called() -> String {
     let direct = corpus("sm_psum").to_string();

@@ -75,6 +75,8 @@ pub struct OpData {
     pub results: Vec<Value>,
     /// Nested bodies, in the order of the StableHLO specification.
     pub regions: Vec<Region>,
+    /// How each result is to be spread (`sdy.sharding`); empty when the source does not say.
+    pub shardings: Vec<Sharding>,
     /// Where it was read.
     pub location: Location,
 }

@@ -187,6 +187,7 @@ impl Inliner<'_> {
             operands,
             results: Vec::new(),
             regions,
+            shardings: Vec::new(),
             location: data.location,
         });
         for (position, &result) in data.results.iter().enumerate() {

@@ -343,6 +343,13 @@ impl Attributes {
         }
     }
 
+    /// How each result is to be spread, `sdy.sharding`; empty when absent.
+    pub(in crate::stablehlo) fn result_shardings(&mut self) -> Taken<Vec<Sharding>> {
+        let name = "sdy.sharding";
+        let is_there = self.entries.iter().any(|entry| entry.name == name);
+        if is_there { self.shardings(name) } else { Ok(Vec::new()) }
+    }
+
     /// `#sdy<manual_axes{…}>`.
     pub(super) fn axes(&mut self, name: &str) -> Taken<Vec<String>> {
         let entry = self.required(name)?;

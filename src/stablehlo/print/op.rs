@@ -35,7 +35,9 @@ impl OpPrinter<'_> {
         }
         match &self.op.kind {
             OpKind::Constant(literal) => {
-                f.write_str("stablehlo.constant ")?;
+                f.write_str("stablehlo.constant")?;
+                self.attributes(f)?;
+                f.write_str(" ")?;
                 constant(f, literal, self.printer.constants)
             }
             OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Clamp | OpKind::Convert => {
@@ -50,11 +52,13 @@ impl OpPrinter<'_> {
                 if let Some(compare_type) = compare_type {
                     write!(f, ", {}", compare_type.name())?;
                 }
-                self.function_type(f)
+                self.attributes_and_types(f)
             }
             OpKind::Select => self.select(f),
             OpKind::Iota { dimension } => {
-                write!(f, "stablehlo.iota dim = {dimension} : ")?;
+                write!(f, "stablehlo.iota dim = {dimension}")?;
+                self.attributes(f)?;
+                f.write_str(" : ")?;
                 separated(f, self.result_types(), |f, ty| write!(f, "{ty}"))
             }
             OpKind::BroadcastInDim { dimensions } => self.dims(f, dimensions),
@@ -63,7 +67,7 @@ impl OpPrinter<'_> {
                 write!(f, "func.call {}(", symbol(callee))?;
                 self.operands(f)?;
                 f.write_str(")")?;
-                self.function_type(f)
+                self.attributes_and_types(f)
             }
             OpKind::Return => {
                 f.write_str(self.return_name)?;
@@ -87,12 +91,14 @@ impl OpPrinter<'_> {
                     axes(&manual.manual_axes)
                 )?;
                 self.manual_body(f)?;
-                self.function_type(f)
+                self.attributes_and_types(f)
             }
             OpKind::ShardingConstraint(value) => {
                 f.write_str("sdy.sharding_constraint ")?;
                 self.operands(f)?;
-                write!(f, " {} : ", sharding(value))?;
+                write!(f, " {}", sharding(value))?;
+                self.attributes(f)?;
+                f.write_str(" : ")?;
                 separated(f, self.result_types(), |f, ty| write!(f, "{ty}"))
             }
             _ => self.generic(f),
@@ -111,6 +117,26 @@ impl OpPrinter<'_> {
         self.op.results.iter().map(|&value| self.printer.function.ty(value)).collect()
     }
 
+    /// ` {sdy.sharding = …}`, or nothing: what any operation may have besides its own attributes.
+    fn attributes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        super::braces(f, &self.shardings())
+    }
+
+    fn shardings(&self) -> Vec<String> {
+        let values = &self.op.shardings;
+        let text = || {
+            let entry = format!("sdy.sharding = #sdy.sharding_per_value<{}>", shardings(values));
+            vec![entry]
+        };
+        if values.is_empty() { Vec::new() } else { text() }
+    }
+
+    /// ` {attributes} : (types) -> types`.
+    fn attributes_and_types(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.attributes(f)?;
+        self.function_type(f)
+    }
+
     /// ` : (types) -> types`.
     fn function_type(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(" : (")?;
@@ -126,9 +152,10 @@ impl OpPrinter<'_> {
         if let (true, [result]) = (short, self.result_types().as_slice())
             && self.operand_types().iter().all(|ty| ty == result)
         {
+            self.attributes(f)?;
             return write!(f, " : {result}");
         }
-        self.function_type(f)
+        self.attributes_and_types(f)
     }
 
     /// `stablehlo.select %p, %a, %b : predicate type, type`.
@@ -139,6 +166,7 @@ impl OpPrinter<'_> {
             {
                 f.write_str("stablehlo.select ")?;
                 self.operands(f)?;
+                self.attributes(f)?;
                 write!(f, " : {predicate}, {result}")
             }
             _ => self.generic(f),
@@ -149,7 +177,7 @@ impl OpPrinter<'_> {
         write!(f, "{} ", self.op.kind)?;
         self.operands(f)?;
         write!(f, ", dims = [{}]", list(dims))?;
-        self.function_type(f)
+        self.attributes_and_types(f)
     }
 
     fn custom_call(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,6 +209,7 @@ impl OpPrinter<'_> {
         for attribute in attributes {
             entries.push(entry(attribute));
         }
+        entries.extend(self.shardings());
         super::braces(f, &entries)?;
         self.function_type(f)
     }
@@ -215,7 +244,7 @@ impl OpPrinter<'_> {
             })?;
             f.write_str(")")?;
         }
-        self.function_type(f)
+        self.attributes_and_types(f)
     }
 }
 

@@ -7,6 +7,7 @@ mod linalg;
 mod mutation;
 mod reading;
 mod rejection;
+mod sharding;
 
 use super::{Module, OpKind, ParseError, parse, verify};
 

@@ -253,7 +253,6 @@ fn what_is_not_known_is_named_with_its_place() {
     let add = |attributes: &str| format!("%0 = stablehlo.add %a, %a {attributes} : tensor<4xf32>");
     for (body, what) in [
         (add("{secret = 1 : i32}"), "the attribute `secret` of stablehlo.add"),
-        (add("{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>}"), "the attribute `sdy.sharding` of stablehlo.add"),
         ("%0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>".to_owned(), "stablehlo.exponential with an accuracy other than the default"),
         ("%0 = other.op %a : tensor<4xf32>".to_owned(), "other.op"),
         ("%0 = \"stablehlo.add\"(%a, %a) : (tensor<?xf32>, tensor<4xf32>) -> tensor<4xf32>".to_owned(), "a tensor type that is not static"),

@@ -343,15 +343,17 @@ impl<'r, 'a> BodyReader<'r, 'a> {
                 attribute.location = location;
             }
         }
-        let kind = Attributes::new(name, location, attributes)
-            .and_then(|attributes| build::kind(name, attributes));
-        let kind: OpKind = match kind {
-            Ok(kind) => kind,
+        let built = Attributes::new(name, location, attributes).and_then(|mut attributes| {
+            let shardings = attributes.result_shardings()?;
+            Ok((build::kind(name, attributes)?, shardings))
+        });
+        let (kind, shardings): (OpKind, _) = match built {
+            Ok(built) => built,
             Err(AttributeError { message, location, not_known }) => {
                 return self.cursor.error_in(location, message, not_known);
             }
         };
-        let data = OpData { kind, operands, results: Vec::new(), regions, location };
+        let data = OpData { kind, operands, results: Vec::new(), regions, shardings, location };
         let op = self.function.ops.push(data);
         for (position, ty) in result_types.into_iter().enumerate() {
             let def = ValueDef::Result(op, position);

@@ -187,6 +187,7 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
     {
         return Err(check.error("", format!("the result {result:?} does not exist")));
     }
+    sharding::results(check)?;
     match &check.data.kind {
         OpKind::Return if in_function => call::function_return(check),
         OpKind::Return => check.counts(check.data.operands.len(), 0, 0),

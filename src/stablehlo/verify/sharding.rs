@@ -92,6 +92,20 @@ pub(super) fn sharding_constraint(check: &Check<'_>, sharding: &Sharding) -> Che
         .map_err(|message| check.error("", message))
 }
 
+/// The `sdy.sharding` of any operation has one entry per result.
+pub(super) fn results(check: &Check<'_>) -> Checked {
+    let shardings = &check.data.shardings;
+    if shardings.is_empty() {
+        return Ok(());
+    }
+    check.length("sdy.sharding", shardings.len(), check.data.results.len(), "")?;
+    for (i, (sharding, ty)) in shardings.iter().zip(check.result_types()).enumerate() {
+        fits(check.module, sharding, &ty)
+            .map_err(|message| check.error("", format!("result {i}: {message}")))?;
+    }
+    Ok(())
+}
+
 /// `sdy.manual_computation`: the body works on what the manual axes leave of each dimension.
 pub(super) fn manual_computation(check: &Check<'_>, manual: &ManualComputation) -> Checked {
     let (operands, results) = (check.data.operands.len(), check.data.results.len());

@@ -169,7 +169,14 @@ fn apply(
     let operands =
         vec![reader.push_argument(block, ty.clone()), reader.push_argument(block, ty.clone())];
     let function = &mut reader.function;
-    let data = OpData { kind, operands, results: Vec::new(), regions: Vec::new(), location };
+    let data = OpData {
+        kind,
+        operands,
+        results: Vec::new(),
+        regions: Vec::new(),
+        shardings: Vec::new(),
+        location,
+    };
     let op = function.ops.push(data);
     let result = function.values.push(ValueData { ty, def: ValueDef::Result(op, 0) });
     function.ops[op].results.push(result);
@@ -178,6 +185,7 @@ fn apply(
         operands: vec![result],
         results: Vec::new(),
         regions: Vec::new(),
+        shardings: Vec::new(),
         location,
     };
     let ret = function.ops.push(data);
