@@ -41,8 +41,10 @@ macro_rules! named {
 }
 
 mod linalg;
+mod transfer;
 
-pub use linalg::{FftType, RngAlgorithm, TransposeA, TriangularSolve};
+pub use linalg::{FftType, RngAlgorithm, RngDistribution, TransposeA, TriangularSolve};
+pub use transfer::{ChannelType, Transfer};
 
 /// An operation and its attributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +153,49 @@ pub enum OpKind {
     TriangularSolve(TriangularSolve),
     /// `rng_bit_generator`: state; results are the next state and the bits.
     RngBitGenerator(RngAlgorithm),
+    /// `rng`: two bounds or mean and deviation, and the shape.
+    Rng(RngDistribution),
+    /// `batch_norm_training`: operand, scale, offset.
+    BatchNormTraining(BatchNorm),
+    /// `batch_norm_inference`: operand, scale, offset, mean, variance.
+    BatchNormInference(BatchNorm),
+    /// `batch_norm_grad`: operand, scale, mean, variance, gradient of the output.
+    BatchNormGrad(BatchNorm),
+    /// `map`: inputs; one region of scalars.
+    Map {
+        /// All dimensions, in order.
+        dimensions: Vec<usize>,
+    },
+    /// `select_and_scatter`: operand, source, init value; regions select and scatter.
+    SelectAndScatter(Window),
+    /// `get_dimension_size`.
+    GetDimensionSize {
+        /// The dimension.
+        dimension: usize,
+    },
+    /// `after_all`: tokens; without any it makes a new one.
+    AfterAll,
+    /// `tuple`: values.
+    Tuple,
+    /// `get_tuple_element`.
+    GetTupleElement {
+        /// The element.
+        index: usize,
+    },
+    /// `infeed`: token.
+    Infeed {
+        /// `infeed_config`.
+        config: String,
+    },
+    /// `outfeed`: inputs, token.
+    Outfeed {
+        /// `outfeed_config`.
+        config: String,
+    },
+    /// `send`: inputs, token.
+    Send(Transfer),
+    /// `recv`: token.
+    Recv(Transfer),
     /// `reduce`: inputs, init values; one region.
     Reduce {
         /// The dimensions reduced away.
@@ -399,6 +444,15 @@ pub struct Convolution {
     pub precision: Vec<Precision>,
 }
 
+/// Attributes of batch normalization.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BatchNorm {
+    /// Added to the variance.
+    pub epsilon: f32,
+    /// The dimension of the features.
+    pub feature_index: usize,
+}
+
 /// Attributes of `composite`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Composite {
@@ -487,6 +541,15 @@ impl OpKind {
         )
     }
 
+    /// Whether the operation must run though its results are unused.
+    pub fn has_side_effect(&self) -> bool {
+        match self {
+            Self::CustomCall { has_side_effect, .. } => *has_side_effect,
+            Self::Infeed { .. } | Self::Outfeed { .. } | Self::Send(_) | Self::Recv(_) => true,
+            _ => self.is_collective(),
+        }
+    }
+
     /// The dialect: `stablehlo`, `func` or `sdy`.
     pub fn dialect(&self) -> &'static str {
         match self {
@@ -526,6 +589,20 @@ impl OpKind {
             Self::Cholesky { .. } => "cholesky",
             Self::TriangularSolve(_) => "triangular_solve",
             Self::RngBitGenerator(_) => "rng_bit_generator",
+            Self::Rng(_) => "rng",
+            Self::BatchNormTraining(_) => "batch_norm_training",
+            Self::BatchNormInference(_) => "batch_norm_inference",
+            Self::BatchNormGrad(_) => "batch_norm_grad",
+            Self::Map { .. } => "map",
+            Self::SelectAndScatter(_) => "select_and_scatter",
+            Self::GetDimensionSize { .. } => "get_dimension_size",
+            Self::AfterAll => "after_all",
+            Self::Tuple => "tuple",
+            Self::GetTupleElement { .. } => "get_tuple_element",
+            Self::Infeed { .. } => "infeed",
+            Self::Outfeed { .. } => "outfeed",
+            Self::Send(_) => "send",
+            Self::Recv(_) => "recv",
             Self::Reduce { .. } => "reduce",
             Self::ReduceWindow(_) => "reduce_window",
             Self::Sort { .. } => "sort",

@@ -228,20 +228,6 @@ fn check_depth(depth: usize, function: &str) -> Result<()> {
     )))
 }
 
-/// Whether an operation must run though its results are unused.
-fn has_effect(kind: &OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::AllReduce(_)
-            | OpKind::AllGather { .. }
-            | OpKind::ReduceScatter { .. }
-            | OpKind::AllToAll { .. }
-            | OpKind::CollectivePermute { .. }
-            | OpKind::CollectiveBroadcast(_)
-            | OpKind::CustomCall { has_side_effect: true, .. }
-    )
-}
-
 /// Removes from every block the operations that nothing with an effect depends on.
 fn drop_unused(function: &mut Function) {
     let live = live_ops(function);
@@ -268,7 +254,7 @@ fn live_ops(function: &Function) -> Vec<bool> {
     let mut pending: Vec<Op> =
         function.blocks[function.entry].ops.last().copied().into_iter().collect();
     for (op, data) in function.ops.iter() {
-        if has_effect(&data.kind) {
+        if data.kind.has_side_effect() {
             let mut around = Some(op);
             while let Some(op) = around {
                 pending.push(op);

@@ -235,6 +235,22 @@ impl Attributes {
         }
     }
 
+    /// A string, if present.
+    pub(super) fn optional_string(&mut self, name: &str) -> Taken<Option<String>> {
+        let is_there = self.entries.iter().any(|entry| entry.name == name);
+        if is_there { self.string(name).map(Some) } else { Ok(None) }
+    }
+
+    /// A 32-bit float.
+    pub(super) fn float(&mut self, name: &str) -> Taken<f32> {
+        let entry = self.required(name)?;
+        match entry.value.resolved() {
+            #[expect(clippy::cast_possible_truncation, reason = "the attribute is a 32-bit float")]
+            Attribute::Float(value, None | Some(crate::ifrt::DType::F32)) => Ok(*value as f32),
+            _ => Err(self.wrong(&entry, "a float such as `1.0e-5 : f32`")),
+        }
+    }
+
     /// A symbol.
     pub(super) fn symbol(&mut self, name: &str) -> Taken<String> {
         let entry = self.required(name)?;

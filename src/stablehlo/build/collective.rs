@@ -36,7 +36,8 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
             collective: collective(attributes)?,
         },
         "collective_permute" => OpKind::CollectivePermute {
-            source_target_pairs: pairs(attributes)?,
+            source_target_pairs: pairs(attributes)?
+                .ok_or_else(|| attributes.lacks("source_target_pairs"))?,
             channel_id: channel_id(attributes)?,
         },
         "collective_broadcast" => OpKind::CollectiveBroadcast(collective(attributes)?),
@@ -69,14 +70,12 @@ fn channel_id(attributes: &mut Attributes) -> Built<i64> {
     Ok(handle)
 }
 
-fn pairs(attributes: &mut Attributes) -> Built<Vec<(i64, i64)>> {
-    let Some(rows) = attributes.rows("source_target_pairs")? else {
-        return Err(attributes.lacks("source_target_pairs"));
-    };
-    rows.iter()
-        .map(|row| match row.as_slice() {
-            &[source, target] => Ok((source, target)),
-            _ => Err(attributes.not_known("a source and target that is not a pair")),
-        })
-        .collect()
+/// `source_target_pairs`, if present.
+pub(super) fn pairs(attributes: &mut Attributes) -> Built<Option<Vec<(i64, i64)>>> {
+    let Some(rows) = attributes.rows("source_target_pairs")? else { return Ok(None) };
+    let pairs = rows.iter().map(|row| match row.as_slice() {
+        &[source, target] => Ok((source, target)),
+        _ => Err(attributes.not_known("a source and target that is not a pair")),
+    });
+    pairs.collect::<Built<Vec<_>>>().map(Some)
 }

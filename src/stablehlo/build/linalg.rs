@@ -1,10 +1,13 @@
 //! Linear algebra, Fourier transforms and random numbers.
 
 use super::{Attributes, Built};
-use crate::stablehlo::op::{FftType, OpKind, RngAlgorithm, TransposeA, TriangularSolve};
+use crate::stablehlo::op::{
+    FftType, OpKind, RngAlgorithm, RngDistribution, TransposeA, TriangularSolve,
+};
 
 /// The operations of this file.
-pub(super) const KNOWN: &[&str] = &["fft", "cholesky", "triangular_solve", "rng_bit_generator"];
+pub(super) const KNOWN: &[&str] =
+    &["fft", "cholesky", "triangular_solve", "rng", "rng_bit_generator"];
 
 /// The operation called `op`, if it is one of this file's.
 pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
@@ -24,6 +27,11 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
                 TransposeA::from_name,
             )?,
         }),
+        "rng" => OpKind::Rng(attributes.required_case(
+            "rng_distribution",
+            "rng_distribution",
+            RngDistribution::from_name,
+        )?),
         "rng_bit_generator" => OpKind::RngBitGenerator(attributes.required_case(
             "rng_algorithm",
             "rng_algorithm",

@@ -6,7 +6,9 @@
 mod attributes;
 mod collective;
 mod linalg;
+mod normalization;
 mod shape;
+mod transfer;
 mod window;
 
 pub(super) use attributes::{AttributeError, Attributes};
@@ -30,6 +32,8 @@ pub(super) fn is_known(name: &str) -> bool {
                 || matches!(op, "optimization_barrier" | "custom_call" | "composite")
                 || shape::KNOWN.contains(&op)
                 || linalg::KNOWN.contains(&op)
+                || normalization::KNOWN.contains(&op)
+                || transfer::KNOWN.contains(&op)
                 || window::KNOWN.contains(&op)
                 || collective::KNOWN.contains(&op)
         }
@@ -102,6 +106,12 @@ fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
                 return Ok(Some(kind));
             }
             if let Some(kind) = linalg::kind(op, attributes)? {
+                return Ok(Some(kind));
+            }
+            if let Some(kind) = normalization::kind(op, attributes)? {
+                return Ok(Some(kind));
+            }
+            if let Some(kind) = transfer::kind(op, attributes)? {
                 return Ok(Some(kind));
             }
             if let Some(kind) = window::kind(op, attributes)? {

@@ -19,6 +19,7 @@ pub(super) const KNOWN: &[&str] = &[
     "gather",
     "scatter",
     "sort",
+    "get_dimension_size",
 ];
 
 /// The operation called `op`, if it is one of this file's.
@@ -49,6 +50,9 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
             OpKind::DynamicSlice { sizes: attributes.required_integers("slice_sizes")? }
         }
         "dynamic_update_slice" => OpKind::DynamicUpdateSlice,
+        "get_dimension_size" => {
+            OpKind::GetDimensionSize { dimension: attributes.integer("dimension")? }
+        }
         "gather" => OpKind::Gather(gather(attributes)?),
         "scatter" => OpKind::Scatter(scatter(attributes)?),
         "sort" => OpKind::Sort {

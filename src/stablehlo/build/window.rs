@@ -4,7 +4,8 @@ use super::{Attributes, Built, precision};
 use crate::stablehlo::op::{Convolution, DotGeneral, OpKind, Window};
 
 /// The operations of this file.
-pub(super) const KNOWN: &[&str] = &["dot_general", "convolution", "reduce", "reduce_window"];
+pub(super) const KNOWN: &[&str] =
+    &["dot_general", "convolution", "reduce", "reduce_window", "map", "select_and_scatter"];
 
 /// The operation called `op`, if it is one of this file's.
 pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
@@ -22,6 +23,18 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
                 dimensions,
             };
             OpKind::ReduceWindow(window)
+        }
+        "map" => OpKind::Map { dimensions: attributes.required_integers("dimensions")? },
+        "select_and_scatter" => {
+            let dimensions: Vec<usize> = attributes.required_integers("window_dimensions")?;
+            let rank = dimensions.len();
+            OpKind::SelectAndScatter(Window {
+                strides: or_ones(attributes, "window_strides", rank)?,
+                base_dilations: vec![1; rank],
+                window_dilations: vec![1; rank],
+                padding: padding(attributes, rank)?,
+                dimensions,
+            })
         }
         _ => return Ok(None),
     }))

@@ -33,6 +33,14 @@ pub struct TriangularSolve {
 }
 
 named! {
+    /// `rng_distribution`.
+    pub enum RngDistribution {
+        Uniform = "UNIFORM",
+        Normal = "NORMAL",
+    }
+}
+
+named! {
     /// `rng_algorithm`.
     pub enum RngAlgorithm {
         Default = "DEFAULT",

@@ -7,9 +7,11 @@ use super::attribute::{
 };
 use super::literal::constant;
 use super::{FunctionPrinter, separated, type_list};
-use crate::stablehlo::attribute::{ConvDimensions, ConvOperand};
+use crate::ifrt::DType;
+use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
 use crate::stablehlo::op::{
-    Collective, Composite, Convolution, DotGeneral, Gather, OpKind, Precision, Scatter, Window,
+    Collective, Composite, Convolution, DotGeneral, Gather, OpKind, Precision, Scatter, Transfer,
+    Window,
 };
 use crate::stablehlo::{OpData, Type};
 
@@ -290,6 +292,27 @@ fn properties(kind: &OpKind) -> Vec<String> {
         OpKind::RngBitGenerator(algorithm) => {
             vec![format!("rng_algorithm = #stablehlo<rng_algorithm {}>", algorithm.name())]
         }
+        OpKind::Rng(distribution) => {
+            vec![format!("rng_distribution = #stablehlo<rng_distribution {}>", distribution.name())]
+        }
+        OpKind::BatchNormTraining(norm)
+        | OpKind::BatchNormInference(norm)
+        | OpKind::BatchNormGrad(norm) => {
+            let epsilon = Attribute::Float(norm.epsilon.into(), Some(DType::F32));
+            vec![format!("epsilon = {epsilon}"), integer("feature_index", norm.feature_index)]
+        }
+        OpKind::Map { dimensions } => vec![sizes("dimensions", dimensions)],
+        OpKind::SelectAndScatter(window) => {
+            let mut properties: Vec<String> = padding(window).into_iter().collect();
+            properties.push(sizes("window_dimensions", &window.dimensions));
+            properties.extend(unless_ones("window_strides", &window.strides));
+            properties
+        }
+        OpKind::GetDimensionSize { dimension } => vec![integer("dimension", *dimension)],
+        OpKind::GetTupleElement { index } => vec![format!("index = {index} : i32")],
+        OpKind::Infeed { config } => vec![format!("infeed_config = {}", quoted(config))],
+        OpKind::Outfeed { config } => vec![format!("outfeed_config = {}", quoted(config))],
+        OpKind::Send(transfer) | OpKind::Recv(transfer) => transfer_properties(transfer),
         OpKind::Composite(composite) => composite_properties(composite),
         OpKind::ReduceWindow(window) => {
             let mut properties = Vec::new();
@@ -324,14 +347,29 @@ fn properties(kind: &OpKind) -> Vec<String> {
             properties
         }
         OpKind::CollectivePermute { source_target_pairs, channel_id } => {
-            let rows: Vec<Vec<i64>> =
-                source_target_pairs.iter().map(|&(source, target)| vec![source, target]).collect();
             let mut properties: Vec<String> = channel(*channel_id).into_iter().collect();
-            properties.push(format!("source_target_pairs = {}", matrix(&rows, 2)));
+            properties.push(pairs(source_target_pairs));
             properties
         }
         _ => Vec::new(),
     }
+}
+
+fn pairs(source_target_pairs: &[(i64, i64)]) -> String {
+    let rows: Vec<Vec<i64>> =
+        source_target_pairs.iter().map(|&(source, target)| vec![source, target]).collect();
+    format!("source_target_pairs = {}", matrix(&rows, 2))
+}
+
+fn transfer_properties(transfer: &Transfer) -> Vec<String> {
+    let (id, kind) = (transfer.channel_id, transfer.channel_type.number());
+    let handle = format!("#stablehlo.channel_handle<handle = {id}, type = {kind}>");
+    let mut properties = vec![format!("channel_handle = {handle}")];
+    properties.extend(flag("is_host_transfer", transfer.is_host_transfer));
+    if !transfer.source_target_pairs.is_empty() {
+        properties.push(pairs(&transfer.source_target_pairs));
+    }
+    properties
 }
 
 fn composite_properties(composite: &Composite) -> Vec<String> {

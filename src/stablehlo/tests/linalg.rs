@@ -2,7 +2,7 @@
 
 use super::rejection::refused_variants;
 use super::{in_all_forms, main_text, parse};
-use crate::stablehlo::op::{FftType, OpKind, RngAlgorithm, TransposeA};
+use crate::stablehlo::op::{FftType, OpKind, RngAlgorithm, RngDistribution, TransposeA};
 use crate::stablehlo::{Module, verify};
 
 #[test]
@@ -131,6 +131,51 @@ fn rng_bit_generator() {
                 "%i, algorithm = THREE_FRY : (tensor<2xui32>)",
             ),
             ("O2", "tensor<6xui32>", "tensor<6xi1>"),
+        ],
+    );
+}
+
+#[test]
+fn rng() {
+    let parameters =
+        "%a: tensor<f32>, %i: tensor<i32>, %v: tensor<1xf32>, %s: tensor<2xi64>, %t: tensor<2xi32>";
+    let right = "%0 = stablehlo.rng %a, %a, %s, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<3x4xf32>";
+    let kind = in_all_forms(
+        parameters,
+        &[
+            right,
+            "%0 = \"stablehlo.rng\"(%a, %a, %s) <{rng_distribution = #stablehlo<rng_distribution NORMAL>}> : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<3x4xf32>",
+        ],
+    );
+    assert_eq!(kind, OpKind::Rng(RngDistribution::Normal));
+    let integers = right.replace("%a", "%i").replace("f32", "i32");
+    refused_variants(
+        "stablehlo.rng",
+        parameters,
+        &integers.replace("NORMAL", "UNIFORM"),
+        &[("C2", "UNIFORM", "NORMAL"), ("C1", "3x4xi32", "3x4xf32")],
+    );
+    refused_variants(
+        "stablehlo.rng",
+        parameters,
+        right,
+        &[
+            (
+                "C1",
+                "%a, %a, %s, distribution = NORMAL : (tensor<f32>, tensor<f32>",
+                "%a, %i, %s, distribution = NORMAL : (tensor<f32>, tensor<i32>",
+            ),
+            ("C3", "3x4xf32", "12xf32"),
+            (
+                "I1",
+                "%a, %a, %s, distribution = NORMAL : (tensor<f32>",
+                "%v, %a, %s, distribution = NORMAL : (tensor<1xf32>",
+            ),
+            (
+                "I3",
+                "%s, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<2xi64>",
+                "%t, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<2xi32>",
+            ),
         ],
     );
 }

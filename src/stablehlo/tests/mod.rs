@@ -5,9 +5,12 @@
 mod corpus;
 mod linalg;
 mod mutation;
+mod normalization;
 mod reading;
 mod rejection;
 mod sharding;
+mod transfer;
+mod window;
 
 use super::{Module, OpKind, ParseError, parse, verify};
 

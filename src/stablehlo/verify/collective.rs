@@ -196,7 +196,12 @@ pub(super) fn collective_permute(
     channel_id: i64,
 ) -> Checked {
     check.counts(1, 1, 0)?;
-    let count = partitions_or_replicas(check, channel_id);
+    self::pairs(check, pairs, partitions_or_replicas(check, channel_id))?;
+    check.equal("type of the result", check.operand(0)?, check.result(0)?, "C5")
+}
+
+/// Each of `count` processes sends to one other at most, and receives from one.
+pub(super) fn pairs(check: &Check<'_>, pairs: &[(i64, i64)], count: usize) -> Checked {
     let (mut sources, mut targets): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
     for (ids, what, unique) in [(&mut sources, "source", "C2"), (&mut targets, "target", "C3")] {
         if let Some(id) = ids.iter().find(|&&id| !is_less(id, count)) {
@@ -207,7 +212,7 @@ pub(super) fn collective_permute(
             return Err(check.error(unique, format!("{} is a {what} twice", pair[0])));
         }
     }
-    check.equal("type of the result", check.operand(0)?, check.result(0)?, "C5")
+    Ok(())
 }
 
 /// `collective_broadcast`.

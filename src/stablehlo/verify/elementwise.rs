@@ -18,12 +18,13 @@ pub(super) struct Kinds {
 const NONE: Kinds =
     Kinds { bool: false, signed: false, unsigned: false, float: false, complex: false };
 const INTEGER: Kinds = Kinds { signed: true, unsigned: true, ..NONE };
-const FLOAT: Kinds = Kinds { float: true, ..NONE };
+pub(super) const FLOAT: Kinds = Kinds { float: true, ..NONE };
 pub(super) const INTEGER_OR_FLOAT: Kinds = Kinds { float: true, ..INTEGER };
 pub(super) const FLOAT_OR_COMPLEX: Kinds = Kinds { complex: true, ..FLOAT };
 const BOOL_OR_INTEGER: Kinds = Kinds { bool: true, ..INTEGER };
 const SIGNED_NUMBER: Kinds = Kinds { signed: true, ..FLOAT_OR_COMPLEX };
 const NUMBER: Kinds = Kinds { unsigned: true, ..SIGNED_NUMBER };
+pub(super) const BOOL_INTEGER_OR_FLOAT: Kinds = Kinds { float: true, ..BOOL_OR_INTEGER };
 const ANY: Kinds = Kinds { bool: true, ..NUMBER };
 
 impl Kinds {

@@ -2,9 +2,9 @@
 
 use super::Checked;
 use super::check::Check;
-use super::elementwise::{FLOAT_OR_COMPLEX, INTEGER_OR_FLOAT, part, takes};
+use super::elementwise::{BOOL_INTEGER_OR_FLOAT, FLOAT_OR_COMPLEX, INTEGER_OR_FLOAT, part, takes};
 use crate::ifrt::DType;
-use crate::stablehlo::op::{FftType, RngAlgorithm, TriangularSolve};
+use crate::stablehlo::op::{FftType, RngAlgorithm, RngDistribution, TriangularSolve};
 
 /// `fft`.
 pub(super) fn fft(check: &Check<'_>, fft_type: FftType, lengths: &[usize]) -> Checked {
@@ -82,6 +82,29 @@ pub(super) fn triangular_solve(check: &Check<'_>, solve: &TriangularSolve) -> Ch
         || format!("{a} is no system of equations for {b}"),
     )?;
     check.equal("type of the result", b, check.result(0)?, "C4")
+}
+
+/// `rng`.
+pub(super) fn rng(check: &Check<'_>, distribution: RngDistribution) -> Checked {
+    check.counts(3, 1, 0)?;
+    let (a, b, shape) = (check.operand(0)?, check.operand(1)?, check.operand(2)?);
+    let result = check.result(0)?;
+    takes(check, BOOL_INTEGER_OR_FLOAT, a.dtype)?;
+    for (scalar, label) in [(a, "I1"), (b, "I2")] {
+        check.require(scalar.shape.rank() == 0, label, || {
+            format!("expected a scalar, found {scalar}")
+        })?;
+    }
+    check.equal("element type of b", &a.dtype, &b.dtype, "C1")?;
+    check.equal("element type of the result", &a.dtype, &result.dtype, "C1")?;
+    check.require(distribution != RngDistribution::Normal || a.dtype.is_float(), "C2", || {
+        format!("a normal distribution is of floats, found {}", a.dtype)
+    })?;
+    check.require(shape.dtype == DType::S64 && shape.shape.rank() == 1, "I3", || {
+        format!("the shape must be a list of i64, found {shape}")
+    })?;
+    let rank = result.shape.rank();
+    check.length("the shape", shape.shape.num_elements(), rank, "C3")
 }
 
 /// `rng_bit_generator`.

@@ -12,9 +12,11 @@ mod convolution;
 mod elementwise;
 mod gather;
 mod linalg;
+mod normalization;
 mod scope;
 mod shape;
 mod sharding;
+mod transfer;
 mod window;
 
 use std::collections::HashMap;

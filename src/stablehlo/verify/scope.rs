@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::check::Check;
 use super::{Checked, about, call, collective, control, convolution, elementwise, gather, linalg};
-use super::{shape, sharding, window};
+use super::{normalization, shape, sharding, transfer, window};
 use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Block, Function, Module, Op, Value, ValueDef};
@@ -224,6 +224,20 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::Cholesky { .. } => linalg::cholesky(check),
         OpKind::TriangularSolve(solve) => linalg::triangular_solve(check, solve),
         OpKind::RngBitGenerator(algorithm) => linalg::rng_bit_generator(check, *algorithm),
+        OpKind::Rng(distribution) => linalg::rng(check, *distribution),
+        OpKind::BatchNormTraining(norm) => normalization::training(check, norm.feature_index),
+        OpKind::BatchNormInference(norm) => normalization::inference(check, norm.feature_index),
+        OpKind::BatchNormGrad(norm) => normalization::grad(check, norm.feature_index),
+        OpKind::Map { dimensions } => window::map(check, dimensions),
+        OpKind::SelectAndScatter(window) => window::select_and_scatter(check, window),
+        OpKind::GetDimensionSize { dimension } => shape::get_dimension_size(check, *dimension),
+        OpKind::AfterAll => transfer::after_all(check),
+        OpKind::Tuple => transfer::tuple(check),
+        OpKind::GetTupleElement { index } => transfer::get_tuple_element(check, *index),
+        OpKind::Infeed { .. } => transfer::infeed(check),
+        OpKind::Outfeed { .. } => transfer::outfeed(check),
+        OpKind::Send(transfer) => transfer::send(check, transfer),
+        OpKind::Recv(transfer) => transfer::recv(check, transfer),
         OpKind::Reduce { dimensions } => window::reduce(check, dimensions),
         OpKind::ReduceWindow(window) => window::reduce_window(check, window),
         OpKind::Convolution(convolution) => convolution::convolution(check, convolution),

@@ -138,6 +138,16 @@ pub(super) fn pad(check: &Check<'_>, low: &[i64], high: &[i64], interior: &[usiz
     check.result_shape(&expected, "C4")
 }
 
+/// `get_dimension_size`.
+pub(super) fn get_dimension_size(check: &Check<'_>, dimension: usize) -> Checked {
+    check.counts(1, 1, 0)?;
+    check.in_range("dimension", &[dimension], check.operand(0)?.shape.rank(), "C1")?;
+    let result = check.result(0)?;
+    check.require(result.dtype == DType::S32 && result.shape.rank() == 0, "O1", || {
+        format!("the result must be a scalar i32, found {result}")
+    })
+}
+
 /// `reverse`.
 pub(super) fn reverse(check: &Check<'_>, dimensions: &[usize]) -> Checked {
     check.counts(1, 1, 0)?;

@@ -1,11 +1,11 @@
 //! `dot_general`, `reduce` and `reduce_window`.
 
 use super::Checked;
-use super::check::Check;
+use super::check::{Check, scalar};
 use super::shape::wide;
 use crate::ifrt::DType;
-use crate::stablehlo::TensorType;
 use crate::stablehlo::op::{DotGeneral, Window};
+use crate::stablehlo::{TensorType, Type};
 
 /// `dot_general`.
 pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
@@ -126,6 +126,54 @@ pub(super) fn reduce_window(check: &Check<'_>, window: &Window) -> Checked {
         expected.push(count);
     }
     results(check, &inputs, &expected, ("C13", "C15", "C16"))
+}
+
+/// `map`.
+pub(super) fn map(check: &Check<'_>, dimensions: &[usize]) -> Checked {
+    let count = check.data.operands.len();
+    check.require(count > 0, "C2", || "it needs at least one input".to_owned())?;
+    check.counts(count, 1, 1)?;
+    let (inputs, result) = (check.operands(0..count)?, check.result(0)?);
+    for (i, input) in inputs.iter().enumerate() {
+        check.equal(&format!("shape of input {i}"), &result.shape, &input.shape, "C1")?;
+    }
+    let rank = result.shape.rank();
+    check.require(dimensions.iter().copied().eq(0..rank), "C3", || {
+        format!("dimensions = {dimensions:?} must be all {rank}, in order")
+    })?;
+    let arguments: Vec<Type> = inputs.iter().map(|input| scalar(input.dtype)).collect();
+    check.region_type(0, &arguments, &[scalar(result.dtype)], "C4")
+}
+
+/// `select_and_scatter`.
+pub(super) fn select_and_scatter(check: &Check<'_>, window: &Window) -> Checked {
+    check.counts(3, 1, 2)?;
+    let (operand, source, init) = (check.operand(0)?, check.operand(1)?, check.operand(2)?);
+    let dims = operand.shape.dims();
+    check.equal("element type of the source", &operand.dtype, &source.dtype, "C1")?;
+    check.equal("element type of the init value", &operand.dtype, &init.dtype, "C3")?;
+    check.require(init.shape.rank() == 0, "I3", || {
+        format!("the init value must be a scalar, found {init}")
+    })?;
+    check.length("window_dimensions", window.dimensions.len(), dims.len(), "C4")?;
+    are_positive(check, "window_dimensions", &window.dimensions, "C5")?;
+    check.length("window_strides", window.strides.len(), dims.len(), "C6")?;
+    are_positive(check, "window_strides", &window.strides, "C7")?;
+    check.length("padding", window.padding.len(), dims.len(), "C8")?;
+    let counts = dims.iter().enumerate();
+    let counts = counts.map(|(dim, &size)| num_windows(size, window.dimensions[dim], window, dim));
+    let counts: Vec<i128> = counts.collect();
+    check.require(
+        counts.iter().copied().eq(source.shape.dims().iter().map(|&n| wide(n))),
+        "C2",
+        || format!("the source is {source}, but there are {counts:?} windows"),
+    )?;
+    let element = scalar(operand.dtype);
+    let arguments = [element.clone(), element];
+    check.region_type(0, &arguments, &[scalar(DType::Bool)], "C9")?;
+    let dtypes = check.combiner(1, &[operand.dtype], "C10")?;
+    check.result_shape(dims, "C11")?;
+    check.result_dtype(dtypes[0], "C12")
 }
 
 /// Every entry must be greater than 0.

@@ -14,7 +14,7 @@ fn refusal(module: &Module) -> VerifyError {
 }
 
 /// Each body, in a `main` with these parameters, violates this constraint of the operation.
-fn refused(parameters: &str, cases: &[(&str, &str, &str)]) {
+pub(super) fn refused(parameters: &str, cases: &[(&str, &str, &str)]) {
     for (op, constraint, body) in cases {
         let module = read_main(parameters, body).unwrap_or_else(|error| panic!("{error}"));
         let error = refusal(&module);

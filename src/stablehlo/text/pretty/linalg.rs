@@ -1,5 +1,6 @@
 //! Custom forms of linear algebra, Fourier transforms and random numbers.
 
+use super::shape::operands_before_word;
 use super::{attributes_and_types, named_numbers, with_operands};
 use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::text::cursor::Parsed;
@@ -37,6 +38,14 @@ pub(super) fn rng_bit_generator(reader: &mut BodyReader<'_, '_>) -> Parsed<State
     let mut statement = with_operands(vec![reader.operand()?]);
     reader.cursor.expect(",")?;
     statement.set("rng_algorithm", named_case(reader, "algorithm", "rng_algorithm")?);
+    attributes_and_types(reader, statement)
+}
+
+/// `%a, %b, %shape, distribution = UNIFORM : types`.
+pub(super) fn rng(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = Statement::default();
+    operands_before_word(reader, &mut statement)?;
+    statement.set("rng_distribution", named_case(reader, "distribution", "rng_distribution")?);
     attributes_and_types(reader, statement)
 }
 

@@ -7,6 +7,7 @@ mod control;
 mod elementwise;
 mod linalg;
 mod shape;
+mod transfer;
 mod window;
 
 use super::cursor::Parsed;
@@ -24,6 +25,11 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("stablehlo", "optimization_barrier") => control::optimization_barrier(reader),
         ("stablehlo", "custom_call") => control::custom_call(reader),
         ("stablehlo", "composite") => control::composite(reader),
+        ("stablehlo", "after_all" | "create_token") => transfer::token(reader),
+        ("stablehlo", "tuple") => transfer::tuple(reader),
+        ("stablehlo", "get_tuple_element") => transfer::get_tuple_element(reader),
+        ("stablehlo", "get_dimension_size") => shape::get_dimension_size(reader),
+        ("stablehlo", "rng") => linalg::rng(reader),
         ("stablehlo", "fft") => linalg::fft(reader),
         ("stablehlo", "cholesky") => linalg::cholesky(reader),
         ("stablehlo", "rng_bit_generator") => linalg::rng_bit_generator(reader),
@@ -72,7 +78,12 @@ fn attributes_and_types(
         statement.operand_types = Some(operands);
         statement.result_types = results;
     } else {
+        let at = reader.cursor.offset();
         let ty = reader.cursor.ty()?;
+        if statement.operands.len() > 1 && matches!(ty, Type::Tuple(_)) {
+            // A long type for each of many operands would take much more memory than its text.
+            return reader.cursor.error_at(at, "expected the types of all operands, `(…) -> …`");
+        }
         statement.operand_types = Some(vec![ty.clone(); statement.operands.len()]);
         statement.result_types = vec![ty];
     }

@@ -12,6 +12,14 @@ pub(super) fn iota(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     attributes_and_types(reader, statement)
 }
 
+/// `%a, dim = 0 : types`.
+pub(super) fn get_dimension_size(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = with_operands(vec![reader.operand()?]);
+    reader.cursor.expect(",")?;
+    statement.set("dimension", dim(reader)?);
+    attributes_and_types(reader, statement)
+}
+
 fn dim(reader: &mut BodyReader<'_, '_>) -> Parsed<Attribute> {
     reader.cursor.expect_word("dim")?;
     reader.cursor.expect("=")?;
@@ -75,7 +83,10 @@ pub(super) fn dynamic_slice(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement
 }
 
 /// `%a, %b,` up to a word.
-fn operands_before_word(reader: &mut BodyReader<'_, '_>, statement: &mut Statement) -> Parsed<()> {
+pub(super) fn operands_before_word(
+    reader: &mut BodyReader<'_, '_>,
+    statement: &mut Statement,
+) -> Parsed<()> {
     loop {
         statement.operands.push(reader.operand()?);
         reader.cursor.expect(",")?;
