@@ -5,7 +5,9 @@
 
 mod attributes;
 mod collective;
+mod function;
 mod linalg;
+pub(super) mod module;
 mod normalization;
 mod shape;
 mod transfer;

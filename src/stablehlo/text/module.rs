@@ -1,39 +1,16 @@
-//! Modules, meshes and functions in their custom forms; what their attributes mean.
+//! Modules, meshes and functions in their custom forms.
 
 use std::collections::HashSet;
 
 use super::attributes::Aliases;
 use super::cursor::{Cursor, Parsed};
 use super::operation::BodyReader;
-use crate::stablehlo::attribute::{Attribute, NamedAttribute};
-use crate::stablehlo::op::Sharding;
-use crate::stablehlo::{Function, Mesh, Module, Param, ResultInfo, Type};
-
-/// Attributes of modules, functions, parameters and results that do not change what is computed
-/// or where: notes of the frontend and hints of other compilers.
-fn is_harmless(name: &str) -> bool {
-    name.starts_with("jax.")
-        || matches!(
-            name,
-            "mhlo.frontend_attributes"
-                | "mhlo.layout_mode"
-                | "mhlo.is_same_data_across_replicas"
-                | "stablehlo.mesh"
-                | "no_inline"
-        )
-}
-
-/// What is written about a function besides its body.
-pub(super) struct Signature {
-    /// Whether it may be called from outside.
-    pub(super) public: bool,
-    /// The attributes of each parameter.
-    pub(super) parameters: Vec<Vec<NamedAttribute>>,
-    /// The types and attributes of the results.
-    pub(super) results: Vec<(Type, Vec<NamedAttribute>)>,
-    /// The attributes of the function.
-    pub(super) attributes: Vec<NamedAttribute>,
-}
+use crate::stablehlo::attribute::NamedAttribute;
+use crate::stablehlo::build::AttributeError;
+use crate::stablehlo::build::module::{
+    Signature, check_mesh_attributes, describe_function, describe_module,
+};
+use crate::stablehlo::{Function, Mesh, Module, Type};
 
 /// Reads one module.
 pub(super) struct ModuleReader<'a> {
@@ -115,36 +92,15 @@ impl<'a> ModuleReader<'a> {
     }
 
     pub(super) fn module_attributes(&mut self, attributes: Vec<NamedAttribute>) -> Parsed<()> {
-        for entry in attributes {
-            match entry.name.as_str() {
-                "mhlo.num_partitions" => self.module.num_partitions = self.count(&entry)?,
-                "mhlo.num_replicas" => self.module.num_replicas = self.count(&entry)?,
-                name if is_harmless(name) => {}
-                _ => return self.unknown(&entry, "a module"),
-            }
-        }
-        Ok(())
+        let described = describe_module(&mut self.module, attributes);
+        self.placed(described)
     }
 
-    fn count(&self, entry: &NamedAttribute) -> Parsed<usize> {
-        let count = match entry.value.resolved() {
-            &Attribute::Integer(value, _) => usize::try_from(value).ok(),
-            _ => None,
-        };
-        match count {
-            Some(count) => Ok(count),
-            None => self.wrong(entry, "a count"),
-        }
-    }
-
-    pub(super) fn wrong<T>(&self, entry: &NamedAttribute, expected: &str) -> Parsed<T> {
-        let message = format!("`{}` must be {expected}", entry.name);
-        self.cursor.error_in(entry.location, message, false)
-    }
-
-    fn unknown<T>(&self, entry: &NamedAttribute, owner: &str) -> Parsed<T> {
-        let message = format!("the attribute `{}` of {owner} is not known yet", entry.name);
-        self.cursor.error_in(entry.location, message, true)
+    /// An answer of `build`, its error shown in the text.
+    pub(super) fn placed<T>(&self, built: Result<T, AttributeError>) -> Parsed<T> {
+        built.or_else(|AttributeError { message, location, not_known }| {
+            self.cursor.error_in(location, message, not_known)
+        })
     }
 
     /// A function or a mesh.
@@ -167,18 +123,11 @@ impl<'a> ModuleReader<'a> {
         let mesh = self.cursor.mesh(name)?;
         let attributes = self.cursor.optional_dictionary(&self.aliases)?;
         self.cursor.skip_trailing_location()?;
-        self.add_mesh(start, mesh, &attributes)
+        self.placed(check_mesh_attributes(&attributes))?;
+        self.add_mesh(start, mesh)
     }
 
-    pub(super) fn add_mesh(
-        &mut self,
-        start: usize,
-        mesh: Mesh,
-        attributes: &[NamedAttribute],
-    ) -> Parsed<()> {
-        if let Some(entry) = attributes.iter().find(|entry| !is_harmless(&entry.name)) {
-            return self.unknown(entry, "a mesh");
-        }
+    pub(super) fn add_mesh(&mut self, start: usize, mesh: Mesh) -> Parsed<()> {
         if !self.meshes.insert(mesh.name.clone()) {
             let message = format!("the mesh @{} is defined twice", mesh.name);
             return self.cursor.error_at(start, message);
@@ -221,62 +170,12 @@ impl<'a> ModuleReader<'a> {
         mut function: Function,
         signature: Signature,
     ) -> Parsed<()> {
-        let Signature { public, parameters, results, attributes } = signature;
-        if let Some(entry) = attributes.iter().find(|entry| !is_harmless(&entry.name)) {
-            return self.unknown(entry, "a function");
-        }
-        function.public = public;
-        let arguments = function.blocks[function.entry].arguments.clone();
-        for (value, entries) in arguments.into_iter().zip(parameters) {
-            let mut param = Param {
-                value,
-                sharding: None,
-                hlo_sharding: None,
-                aliases_output: None,
-                donated: false,
-            };
-            for entry in entries {
-                match (entry.name.as_str(), entry.value.resolved()) {
-                    ("tf.aliasing_output", _) => param.aliases_output = Some(self.count(&entry)?),
-                    ("jax.buffer_donor", &Attribute::Bool(donated)) => param.donated = donated,
-                    ("jax.buffer_donor", _) => return self.wrong(&entry, "`true` or `false`"),
-                    _ => {
-                        self.sharding(&entry, &mut param.sharding, &mut param.hlo_sharding)?;
-                    }
-                }
-            }
-            function.params.push(param);
-        }
-        for (ty, entries) in results {
-            let mut result = ResultInfo { ty, sharding: None, hlo_sharding: None };
-            for entry in entries {
-                self.sharding(&entry, &mut result.sharding, &mut result.hlo_sharding)?;
-            }
-            function.results.push(result);
-        }
+        self.placed(describe_function(&mut function, signature))?;
         if !self.functions.insert(function.name.clone()) {
             let message = format!("the function @{} is defined twice", function.name);
             return self.cursor.error_at(start, message);
         }
         self.module.functions.push(function);
-        Ok(())
-    }
-
-    /// `sdy.sharding` or `mhlo.sharding`, or something harmless.
-    fn sharding(
-        &self,
-        entry: &NamedAttribute,
-        sharding: &mut Option<Sharding>,
-        hlo_sharding: &mut Option<String>,
-    ) -> Parsed<()> {
-        match (entry.name.as_str(), entry.value.resolved()) {
-            ("sdy.sharding", Attribute::Sharding(value)) => *sharding = Some(value.clone()),
-            ("sdy.sharding", _) => return self.wrong(entry, "`#sdy.sharding<…>`"),
-            ("mhlo.sharding", Attribute::String(value)) => *hlo_sharding = Some(value.clone()),
-            ("mhlo.sharding", _) => return self.wrong(entry, "a string"),
-            (name, _) if is_harmless(name) => {}
-            _ => return self.unknown(entry, "a parameter or result"),
-        }
         Ok(())
     }
 }

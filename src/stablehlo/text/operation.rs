@@ -10,12 +10,9 @@ use super::cursor::{Cursor, Parsed};
 use super::pretty;
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
 use crate::stablehlo::build::{self, AttributeError, Attributes};
-use crate::stablehlo::entity::{Entity, PrimaryMap};
+use crate::stablehlo::entity::Entity;
 use crate::stablehlo::op::OpKind;
-use crate::stablehlo::{
-    Block, BlockData, Function, Location, Op, OpData, Region, RegionData, Type, Value, ValueData,
-    ValueDef,
-};
+use crate::stablehlo::{Block, Function, Location, Op, OpData, Region, Type, Value};
 
 /// An operation as written, before its attributes are given a meaning.
 #[derive(Default)]
@@ -72,20 +69,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         name: String,
         location: Location,
     ) -> Self {
-        let mut blocks = PrimaryMap::new();
-        let entry = blocks.push(BlockData::default());
-        let function = Function {
-            name,
-            public: true,
-            params: Vec::new(),
-            results: Vec::new(),
-            entry,
-            values: PrimaryMap::new(),
-            ops: PrimaryMap::new(),
-            blocks,
-            regions: PrimaryMap::new(),
-            location,
-        };
+        let function = Function::empty(name, location);
         Self { cursor, aliases, function, names: HashMap::new(), scopes: vec![Vec::new()] }
     }
 
@@ -112,18 +96,9 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         argument: NamedType<'a>,
     ) -> Parsed<Value> {
         let NamedType { name, start, ty } = argument;
-        let value = self.push_argument(block, ty);
+        let value = self.function.push_argument(block, ty);
         self.define(name, Pack { first: value, count: 1 }, start)?;
         Ok(value)
-    }
-
-    /// Appends an argument of type `ty` to `block`.
-    pub(super) fn push_argument(&mut self, block: Block, ty: Type) -> Value {
-        let position = self.function.blocks[block].arguments.len();
-        let def = ValueDef::Argument(block, position);
-        let value = self.function.values.push(ValueData { ty, def });
-        self.function.blocks[block].arguments.push(value);
-        value
     }
 
     fn define(&mut self, name: &'a str, pack: Pack, at: usize) -> Parsed<()> {
@@ -198,15 +173,9 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         }
     }
 
-    /// A block and the region around it, both empty.
-    pub(super) fn new_region(&mut self) -> (Region, Block) {
-        let block = self.function.blocks.push(BlockData::default());
-        (self.function.regions.push(RegionData { block }), block)
-    }
-
     /// `{ ^bb0(%a: T): … }`.
     pub(super) fn region(&mut self) -> Parsed<Region> {
-        let (region, block) = self.new_region();
+        let (region, block) = self.function.push_region();
         self.scoped(|reader| {
             reader.cursor.expect("{")?;
             reader.block_label(block)?;
@@ -354,13 +323,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
             }
         };
         let data = OpData { kind, operands, results: Vec::new(), regions, shardings, location };
-        let op = self.function.ops.push(data);
-        for (position, ty) in result_types.into_iter().enumerate() {
-            let def = ValueDef::Result(op, position);
-            let value = self.function.values.push(ValueData { ty, def });
-            self.function.ops[op].results.push(value);
-        }
-        Ok(op)
+        Ok(self.function.push_op(data, result_types))
     }
 
     fn check_operand_types(&self, operands: &[Value], types: &[Type], at: usize) -> Parsed<()> {

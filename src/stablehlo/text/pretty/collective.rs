@@ -28,7 +28,7 @@ pub(super) fn manual_computation(reader: &mut BodyReader<'_, '_>) -> Parsed<Stat
     reader.cursor.expect_word("manual_axes")?;
     reader.cursor.expect("=")?;
     statement.set("manual_axes", Attribute::Axes(reader.cursor.axis_names()?));
-    let (region, block) = reader.new_region();
+    let (region, block) = reader.function.push_region();
     reader.scoped(|reader| {
         reader.cursor.expect("(")?;
         if !reader.cursor.eat(")") {

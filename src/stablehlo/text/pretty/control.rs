@@ -91,7 +91,7 @@ pub(super) fn while_(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     }
     for word in ["cond", "do"] {
         reader.cursor.expect_word(word)?;
-        let (region, block) = reader.new_region();
+        let (region, block) = reader.function.push_region();
         reader.scoped(|reader| {
             for (&(name, start), ty) in names.iter().zip(&statement.result_types) {
                 reader.define_argument(block, NamedType { name, start, ty: ty.clone() })?;

@@ -165,9 +165,11 @@ fn apply(
     };
     let ty = Type::Tensor(TensorType::new(ty.dtype, Shape::scalar()));
     let location = reader.cursor.location(at);
-    let (region, block) = reader.new_region();
-    let operands =
-        vec![reader.push_argument(block, ty.clone()), reader.push_argument(block, ty.clone())];
+    let (region, block) = reader.function.push_region();
+    let operands = vec![
+        reader.function.push_argument(block, ty.clone()),
+        reader.function.push_argument(block, ty.clone()),
+    ];
     let function = &mut reader.function;
     let data = OpData {
         kind,
@@ -197,7 +199,7 @@ fn apply(
 /// `reducer(%x0: T, %y0: T) (%x1: U, %y1: U) {…}`. The block takes x0, x1, … y0, y1, ….
 fn reducer(reader: &mut BodyReader<'_, '_>, statement: &mut Statement, count: usize) -> Parsed<()> {
     reader.cursor.expect_word("reducer")?;
-    let (region, block) = reader.new_region();
+    let (region, block) = reader.function.push_region();
     reader.scoped(|reader| {
         let mut accumulated = Vec::with_capacity(count);
         let mut incoming = Vec::with_capacity(count);
