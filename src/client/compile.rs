@@ -173,7 +173,8 @@ fn read(program: &dyn Program) -> Result<Module> {
         Some(StableHloProgram::Text(text)) => {
             stablehlo::parse(text).map_err(|error| Status::wrap(Code::InvalidArgument, error))
         }
-        Some(_) => Err(Status::unimplemented("reading StableHLO bytecode; pass the text form")),
+        Some(StableHloProgram::Bytecode(bytes)) => stablehlo::parse_bytecode(bytes)
+            .map_err(|error| Status::wrap(Code::InvalidArgument, error)),
         None => Err(Status::unimplemented(format!(
             "compiling programs of the kind {:?}",
             program.type_name()

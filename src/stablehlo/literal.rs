@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::TensorType;
+use crate::ifrt::DType;
 
 /// A constant: a tensor type and its elements.
 ///
@@ -31,6 +32,35 @@ impl Literal {
         let expected = ty.shape.num_elements() * ty.dtype.size_bytes();
         let splat = ty.shape.num_elements() == 1;
         (bytes.len() == expected).then_some(Self { ty, bytes, splat })
+    }
+
+    /// A literal of elements as MLIR stores them: all of them, or one of a splat. `None` when
+    /// `bytes` has another length.
+    ///
+    /// Booleans are a bit each, least significant first, or in newer MLIR a byte each; a single
+    /// byte that is all ones or all zeros is a splat.
+    pub(super) fn from_storage(ty: &TensorType, bytes: &[u8]) -> Option<Self> {
+        let count = ty.shape.num_elements();
+        if ty.dtype != DType::Bool {
+            let is_splat = bytes.len() == ty.dtype.size_bytes() && count != 1;
+            if is_splat {
+                return Self::splat(ty.clone(), bytes);
+            }
+            return Self::dense(ty.clone(), bytes);
+        }
+        if bytes.len() == count {
+            let elements: Vec<u8> = bytes.iter().map(|&byte| u8::from(byte != 0)).collect();
+            return Self::dense(ty.clone(), elements);
+        }
+        if let &[byte @ (0 | 0xFF)] = bytes {
+            return Self::splat(ty.clone(), vec![byte & 1]);
+        }
+        if bytes.len() != count.div_ceil(8) {
+            return None;
+        }
+        let bits = bytes.iter().flat_map(|&byte| (0..8).map(move |bit| byte >> bit & 1));
+        let elements: Vec<u8> = bits.take(count).collect();
+        Self::dense(ty.clone(), elements)
     }
 
     /// The type of the tensor.

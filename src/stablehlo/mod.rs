@@ -1,4 +1,4 @@
-//! Programs: StableHLO modules in memory, read from text, verified and printed.
+//! Programs: StableHLO modules in memory, read from text or bytecode, verified and printed.
 //!
 //! Owns the representation, its readers, its verifier and its printer. Executes nothing, knows no
 //! devices. Bytes from outside never panic here, never recurse without a bound and never allocate
@@ -6,6 +6,7 @@
 
 pub mod attribute;
 mod build;
+mod bytecode;
 mod composite;
 pub mod entity;
 mod literal;
@@ -17,6 +18,7 @@ mod statistics;
 mod text;
 mod verify;
 
+pub use bytecode::{BytecodeError, BytecodeErrorKind, Section, parse_bytecode};
 pub use literal::Literal;
 pub use module::{
     Block, BlockData, Function, Location, Mesh, Module, Op, OpData, Param, Region, RegionData,

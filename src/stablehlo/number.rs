@@ -154,6 +154,17 @@ pub(in crate::stablehlo) fn float_bytes(value: f64, dtype: DType) -> Option<Vec<
     }
 }
 
+/// The number of `dtype` nearest to `value`; `None` when there is none.
+pub(in crate::stablehlo) fn rounded(value: f64, dtype: DType) -> Option<f64> {
+    if !dtype.is_float() {
+        return None;
+    }
+    let mut bits = [0; 16];
+    let bytes = float_bytes(value, dtype)?;
+    bits[..bytes.len()].copy_from_slice(&bytes);
+    float_from_bits(i128::from_le_bytes(bits), dtype)
+}
+
 /// The number whose encoding in `dtype`, a float type, is `bits`.
 pub(in crate::stablehlo) fn float_from_bits(bits: i128, dtype: DType) -> Option<f64> {
     match dtype {

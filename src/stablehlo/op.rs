@@ -372,7 +372,7 @@ pub struct DotGeneral {
     pub lhs_contracting: Vec<usize>,
     /// Contracting dimensions of the right operand.
     pub rhs_contracting: Vec<usize>,
-    /// `precision_config`, per operand; empty when absent.
+    /// `precision_config`, per operand; empty when all are `DEFAULT`.
     pub precision: Vec<Precision>,
 }
 

@@ -431,7 +431,7 @@ fn whole_number(attribute: &Attribute) -> Option<i64> {
 ///
 /// A splat stands for as many elements as its type likes to say, so only a single one, or two in
 /// a row (a window's padding), are taken from one.
-fn matrix_elements(literal: &Literal) -> Option<Vec<i64>> {
+pub(in crate::stablehlo) fn matrix_elements(literal: &Literal) -> Option<Vec<i64>> {
     let ty = literal.ty();
     if ty.dtype != crate::ifrt::DType::S64 {
         return None;

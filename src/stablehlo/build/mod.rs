@@ -13,7 +13,7 @@ mod shape;
 mod transfer;
 mod window;
 
-pub(super) use attributes::{AttributeError, Attributes};
+pub(super) use attributes::{AttributeError, Attributes, matrix_elements};
 
 use super::attribute::Attribute;
 use super::op::{
@@ -172,7 +172,8 @@ fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
     })
 }
 
-/// `precision_config`, empty when absent.
+/// `precision_config`, empty when it asks for nothing beyond the default.
 fn precision(attributes: &mut Attributes) -> Built<Vec<Precision>> {
-    attributes.cases("precision_config", "precision", Precision::from_name)
+    let precision = attributes.cases("precision_config", "precision", Precision::from_name)?;
+    Ok(if precision == [Precision::Default; 2] { Vec::new() } else { precision })
 }

@@ -3,24 +3,35 @@
 use std::path::{Path, PathBuf};
 
 use crate::stablehlo::entity::Entity as _;
-use crate::stablehlo::{Location, Module, Op, parse, verify};
+use crate::stablehlo::{Location, Module, Op, parse, parse_bytecode, verify};
 
 /// The name and the text of every program.
 pub(super) fn programs() -> Vec<(String, String)> {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let files = files("program.stablehlo.mlir").into_iter();
+    files.map(|(name, bytes)| (name, text(bytes))).collect()
+}
+
+/// The name and the bytecode of every program.
+pub(super) fn artifacts() -> Vec<(String, Vec<u8>)> {
+    files("program.mlirbc")
+}
+
+/// The name of every program, and its file called `file`.
+fn files(file: &str) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus");
     let mut programs = Vec::new();
     for set in directories(&root) {
         for case in directories(&set) {
             let name = case.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            let text = std::fs::read_to_string(case.join("program.stablehlo.mlir")).unwrap();
-            programs.push((name, text));
+            programs.push((name, std::fs::read(case.join(file)).unwrap()));
         }
     }
     assert_eq!(programs.len(), 106);
     programs
 }
 
-fn directories(path: &Path) -> Vec<PathBuf> {
+pub(super) fn directories(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
@@ -67,5 +78,16 @@ fn what_is_printed_reads_back_equal() {
         assert_eq!(again.listing(), module.listing(), "{name}");
         assert_eq!(again.to_string(), text, "{name}");
         assert!(without_locations(again) == without_locations(module), "{name}\n{text}");
+    }
+}
+
+#[test]
+fn bytecode_is_the_same_module_as_text() {
+    let artifacts = artifacts();
+    assert_eq!(artifacts.len(), 106);
+    for ((name, bytes), (_, text)) in artifacts.into_iter().zip(modules()) {
+        let module = parse_bytecode(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(module.listing(), text.listing(), "{name}");
+        assert!(without_locations(module) == without_locations(text), "{name}");
     }
 }

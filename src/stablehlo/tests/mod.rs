@@ -2,6 +2,7 @@
 //!
 //! `tests/data/corpus` has the programs that JAX 0.10.2 hands to a plugin, as text.
 
+mod bytecode;
 mod corpus;
 mod linalg;
 mod mutation;

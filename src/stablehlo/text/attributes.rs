@@ -183,11 +183,10 @@ impl<'a> Cursor<'a> {
                 return self.error_at(start, format!("`{text}` is not a number"));
             };
             let dtype = if self.eat(":") { Some(self.dtype()?) } else { None };
-            return match dtype {
-                Some(dtype) if !dtype.is_float() => {
-                    self.error_at(start, format!("`{text}` is not of type {dtype}"))
-                }
-                _ => Ok(Attribute::Float(value, dtype)),
+            let Some(dtype) = dtype else { return Ok(Attribute::Float(value, None)) };
+            return match crate::stablehlo::number::rounded(value, dtype) {
+                Some(value) => Ok(Attribute::Float(value, Some(dtype))),
+                None => self.error_at(start, format!("`{text}` is not of type {dtype}")),
             };
         }
         let value = self.integer()?;

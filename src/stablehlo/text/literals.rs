@@ -190,15 +190,7 @@ impl Cursor<'_> {
         let Some(bytes) = pairs.collect::<Option<Vec<u8>>>() else {
             return self.error_at(start, "expected two hexadecimal digits per byte");
         };
-        let count = ty.shape.num_elements();
-        let element = ty.dtype.size_bytes();
-        if ty.dtype == DType::Bool {
-            return Ok(booleans(ty, &bytes));
-        }
-        if bytes.len() == element && count != 1 {
-            return Ok(Literal::splat(ty.clone(), bytes));
-        }
-        Ok(Literal::dense(ty.clone(), bytes))
+        Ok(Literal::from_storage(ty, &bytes))
     }
 }
 
@@ -206,22 +198,4 @@ impl Cursor<'_> {
 struct Elements<'a> {
     ty: &'a TensorType,
     bytes: Vec<u8>,
-}
-
-/// Booleans from a string: a bit each, least significant first, or in newer MLIR a byte each.
-/// A single byte that is all ones or all zeros is a splat.
-fn booleans(ty: &TensorType, bytes: &[u8]) -> Option<Literal> {
-    let count = ty.shape.num_elements();
-    if bytes.len() == count {
-        let elements: Vec<u8> = bytes.iter().map(|&byte| u8::from(byte != 0)).collect();
-        return Literal::dense(ty.clone(), elements);
-    }
-    if let &[byte @ (0 | 0xFF)] = bytes {
-        return Literal::splat(ty.clone(), vec![byte & 1]);
-    }
-    if bytes.len() != count.div_ceil(8) {
-        return None;
-    }
-    let elements: Vec<u8> = (0..count).map(|i| bytes[i / 8] >> (i % 8) & 1).collect();
-    Literal::dense(ty.clone(), elements)
 }

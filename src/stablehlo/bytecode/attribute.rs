@@ -1,0 +1,212 @@
+//! Attributes of `builtin` and `vhlo`.
+
+use super::cursor::{Cursor, Read};
+use super::pool::Pool;
+use super::types::MlirType;
+use crate::ifrt::DType;
+use crate::stablehlo::attribute::Attribute;
+use crate::stablehlo::number::float_from_bits;
+use crate::stablehlo::{Literal, Type};
+
+/// The enumerations of `vhlo`: the code of the attribute, the name of the enumeration in
+/// StableHLO, and its cases in the order of their numbers.
+const ENUMERATIONS: &[(u64, &str, &[&str])] = &[
+    (3, "comparison_direction", &["EQ", "NE", "GE", "GT", "LE", "LT"]),
+    (4, "comparison_type", &["NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]),
+    (7, "fft_type", &["FFT", "IFFT", "RFFT", "IRFFT"]),
+    (11, "precision", &["DEFAULT", "HIGH", "HIGHEST"]),
+    (12, "rng_algorithm", &["DEFAULT", "THREE_FRY", "PHILOX"]),
+    (13, "rng_distribution", &["", "UNIFORM", "NORMAL"]),
+    (16, "transpose", &["TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]),
+    (19, "result_accuracy_mode", &["DEFAULT", "HIGHEST", "TOLERANCE"]),
+];
+
+impl<'a> Pool<'a> {
+    /// An attribute of dialect `builtin`.
+    pub(super) fn builtin_attribute(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        Ok(match cursor.varint()? {
+            0 => self.array(cursor)?,
+            1 => self.dictionary(cursor)?,
+            2 => Attribute::String(self.string(cursor)?),
+            3 => {
+                let text = self.string(cursor)?;
+                self.mlir_type(cursor)?;
+                Attribute::String(text)
+            }
+            4 => Attribute::Symbol(self.string_attribute(cursor)?),
+            5 => return Err(cursor.not_known(at, "a symbol inside another")),
+            6 => self.type_attribute(cursor)?,
+            7 => Attribute::Unit,
+            8 => self.integer(cursor)?,
+            9 => self.float(cursor)?,
+            // A location, of which the operations keep the line and column.
+            10..=15 | 22 => {
+                cursor.take(cursor.remaining())?;
+                Attribute::Opaque("loc".to_owned())
+            }
+            16 => return Err(cursor.not_known(at, "a constant kept as a resource")),
+            17 => self.dense_array(cursor)?,
+            18 => self.elements(cursor)?,
+            19 => return Err(cursor.not_known(at, "a constant of strings")),
+            20 => return Err(cursor.not_known(at, "a sparse constant")),
+            code => {
+                return Err(cursor.not_known(at, format!("the builtin attribute of code {code}")));
+            }
+        })
+    }
+
+    /// An attribute of dialect `vhlo`.
+    pub(super) fn vhlo_attribute(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let code = cursor.varint()?;
+        if let Some(&(_, family, cases)) = ENUMERATIONS.iter().find(|&&(found, ..)| found == code) {
+            let case = cursor.index(cases.len(), family)?;
+            let case = cases.get(case).copied().unwrap_or_default().to_owned();
+            return Ok(Attribute::Case { family: family.to_owned(), case });
+        }
+        Ok(match code {
+            1 => self.array(cursor)?,
+            2 => match cursor.varint()? {
+                0 => Attribute::Bool(false),
+                1 => Attribute::Bool(true),
+                other => return Err(cursor.malformed(at, format!("{other} is not a truth value"))),
+            },
+            // How a custom call is called: a number in StableHLO.
+            5 => Attribute::Integer(i128::from(cursor.varint()?), Some(DType::S32)),
+            6 => self.dictionary(cursor)?,
+            8 => self.float(cursor)?,
+            9 => self.integer(cursor)?,
+            10 => {
+                cursor.list(Cursor::signed_varint)?;
+                cursor.signed_varint()?;
+                cursor.list(Cursor::signed_varint)?;
+                Attribute::Opaque("output_operand_alias".to_owned())
+            }
+            14 => Attribute::String(self.string(cursor)?),
+            15 => self.elements(cursor)?,
+            17 => self.type_attribute(cursor)?,
+            20 => self.result_accuracy(cursor)?,
+            _ => return Err(cursor.not_known(at, format!("the vhlo attribute of code {code}"))),
+        })
+    }
+
+    fn array(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        cursor
+            .list(|cursor| {
+                self.pay(cursor, size_of::<Attribute>())?;
+                self.attribute(cursor)
+            })
+            .map(Attribute::Array)
+    }
+
+    fn dictionary(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        cursor
+            .list(|cursor| {
+                self.pay(cursor, size_of::<(String, Attribute)>())?;
+                Ok((self.string_attribute(cursor)?, self.attribute(cursor)?))
+            })
+            .map(Attribute::Dictionary)
+    }
+
+    fn type_attribute(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        Ok(match self.mlir_type(cursor)? {
+            MlirType::Value(ty) => Attribute::Type(ty),
+            MlirType::Function(operands, results) => Attribute::FunctionType(operands, results),
+            MlirType::Element(dtype) => Attribute::Opaque(dtype.name().to_owned()),
+            MlirType::Index => Attribute::Opaque("index".to_owned()),
+            MlirType::None => Attribute::Opaque("none".to_owned()),
+        })
+    }
+
+    /// A type, then the number: a byte if it has no more bits, else with a sign.
+    fn integer(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let ty = self.mlir_type(cursor)?;
+        let (dtype, bits) = match ty {
+            MlirType::Index => (None, 64),
+            MlirType::Element(DType::Bool) => return Ok(Attribute::Bool(cursor.byte()? & 1 == 1)),
+            MlirType::Element(dtype) if dtype.is_integer() => (Some(dtype), dtype.bit_width()),
+            _ => return Err(cursor.malformed(at, "a whole number of a type that has none")),
+        };
+        let low = i128::from(low_bits(cursor, bits)?);
+        let is_signed = dtype.is_none_or(DType::is_signed_integer);
+        let is_negative = is_signed && low >> (bits - 1) & 1 == 1;
+        let value = if is_negative { low - (1 << bits) } else { low };
+        Ok(Attribute::Integer(value, dtype))
+    }
+
+    fn float(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let dtype = match self.mlir_type(cursor)? {
+            MlirType::Element(dtype) if dtype.is_float() => dtype,
+            _ => return Err(cursor.malformed(at, "a number of a type that has none")),
+        };
+        let bits = i128::from(low_bits(cursor, dtype.bit_width())?);
+        match float_from_bits(bits, dtype) {
+            Some(value) => Ok(Attribute::Float(value, Some(dtype))),
+            None => Err(cursor.not_known(at, format!("this number of type {dtype}"))),
+        }
+    }
+
+    /// A type, then the elements as MLIR stores them.
+    fn elements(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let ty = self.mlir_type(cursor)?;
+        let length = cursor.count()?;
+        let bytes = cursor.take(length)?;
+        let MlirType::Value(Type::Tensor(ty)) = ty else {
+            return Err(cursor.malformed(at, "a constant of a type that is not a tensor"));
+        };
+        match Literal::from_storage(&ty, bytes) {
+            Some(literal) => Ok(Attribute::Elements(literal)),
+            None => {
+                let message = format!("{length} bytes are not the elements of {ty}");
+                Err(cursor.malformed(at, message))
+            }
+        }
+    }
+
+    /// `array<i64: 1, 2>`: the element type, a count, the elements.
+    fn dense_array(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let ty = self.mlir_type(cursor)?;
+        let count = cursor.count()?;
+        let length = cursor.count()?;
+        let bytes = cursor.take(length)?;
+        let size = match ty {
+            MlirType::Element(DType::Bool) => 1,
+            MlirType::Element(dtype) if dtype.is_signed_integer() => dtype.size_bytes(),
+            _ => return Err(cursor.not_known(at, "an array of this type")),
+        };
+        if count.checked_mul(size) != Some(length) {
+            return Err(cursor.malformed(at, format!("{length} bytes are not {count} elements")));
+        }
+        let number = |bytes: &[u8]| {
+            let fill = if bytes.last().is_some_and(|&last| last >= 0x80) { 0xFF } else { 0 };
+            let mut element = [fill; 8];
+            element[..bytes.len()].copy_from_slice(bytes);
+            i64::from_le_bytes(element)
+        };
+        Ok(Attribute::Integers(bytes.chunks_exact(size).map(number).collect()))
+    }
+
+    /// Absolute and relative tolerance, units in the last place, and what they are for.
+    fn result_accuracy(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let tolerances =
+            [cursor.signed_varint()?, cursor.signed_varint()?, cursor.signed_varint()?];
+        let mode = self.attribute(cursor)?;
+        let mut fields = vec![("mode".to_owned(), mode)];
+        if tolerances != [0; 3] {
+            fields.push(("tolerance".to_owned(), Attribute::Integers(tolerances.to_vec())));
+        }
+        Ok(Attribute::Fields { name: "stablehlo.result_accuracy".to_owned(), fields })
+    }
+}
+
+/// The low `bits`, 64 at most, of a number.
+fn low_bits(cursor: &mut Cursor<'_>, bits: usize) -> Read<u64> {
+    let value =
+        if bits <= 8 { u64::from(cursor.byte()?) } else { cursor.signed_varint()?.cast_unsigned() };
+    Ok(value & (u64::MAX >> (64 - bits)))
+}

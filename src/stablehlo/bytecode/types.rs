@@ -1,0 +1,202 @@
+//! Types of `builtin` and `vhlo`.
+
+use super::cursor::{Cursor, Read};
+use super::pool::Pool;
+use crate::ifrt::{DType, Shape};
+use crate::stablehlo::{TensorType, Type};
+
+/// The most dimensions a tensor may have, as in the text reader.
+const MAX_RANK: usize = 64;
+
+/// A type, of a value or not.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum MlirType {
+    /// The type of a value.
+    Value(Type),
+    /// An element type.
+    Element(DType),
+    /// `(types) -> types`.
+    Function(Vec<Type>, Vec<Type>),
+    /// `index`.
+    Index,
+    /// `none`.
+    None,
+}
+
+impl MlirType {
+    /// The type of a value, or what this is instead.
+    pub(super) fn into_value_type(self) -> Result<Type, String> {
+        match self {
+            Self::Value(ty) => Ok(ty),
+            Self::Element(dtype) => Err(format!("a value of the element type {dtype}")),
+            Self::Function(..) => Err("a value of a function type".to_owned()),
+            Self::Index => Err("a value of the type index".to_owned()),
+            Self::None => Err("a value of the type none".to_owned()),
+        }
+    }
+
+    /// About how many bytes a copy takes.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Value(ty) => weight(ty),
+            Self::Function(operands, results) => operands.iter().chain(results).map(weight).sum(),
+            Self::Element(_) | Self::Index | Self::None => 0,
+        }
+    }
+}
+
+/// About how many bytes a copy of `ty` takes.
+pub(super) fn weight(ty: &Type) -> usize {
+    let inside = match ty {
+        Type::Tensor(ty) => size_of_val(ty.shape.dims()),
+        Type::Token => 0,
+        Type::Tuple(types) => types.iter().map(weight).fold(0, usize::saturating_add),
+    };
+    inside.saturating_add(size_of::<Type>())
+}
+
+impl<'a> Pool<'a> {
+    /// A type of dialect `builtin`.
+    pub(super) fn builtin_type(&mut self, cursor: &mut Cursor<'a>) -> Read<MlirType> {
+        let at = cursor.offset();
+        Ok(match cursor.varint()? {
+            0 => {
+                let bits = cursor.varint()?;
+                let dtype = integer(bits >> 2, bits & 3 == 2);
+                MlirType::Element(dtype.ok_or_else(|| {
+                    cursor.not_known(at, format!("an integer type of {} bits", bits >> 2))
+                })?)
+            }
+            1 => MlirType::Index,
+            2 => MlirType::Function(self.value_types(cursor)?, self.value_types(cursor)?),
+            3 => MlirType::Element(DType::BF16),
+            4 => MlirType::Element(DType::F16),
+            5 => MlirType::Element(DType::F32),
+            6 => MlirType::Element(DType::F64),
+            9 => self.complex(cursor)?,
+            12 => MlirType::None,
+            13 => self.tensor(cursor)?,
+            14 => return Err(cursor.not_known(at, "the encoding of a tensor type")),
+            15 => MlirType::Value(Type::Tuple(self.value_types(cursor)?)),
+            code => return Err(cursor.not_known(at, format!("the builtin type of code {code}"))),
+        })
+    }
+
+    /// A type of dialect `vhlo`.
+    pub(super) fn vhlo_type(&mut self, cursor: &mut Cursor<'a>) -> Read<MlirType> {
+        let at = cursor.offset();
+        let code = cursor.varint()?;
+        if let Some(dtype) = vhlo_element(code) {
+            return Ok(MlirType::Element(dtype));
+        }
+        Ok(match code {
+            1 => self.complex(cursor)?,
+            8 => MlirType::Function(self.value_types(cursor)?, self.value_types(cursor)?),
+            9 => MlirType::Index,
+            20 => self.tensor(cursor)?,
+            21 => return Err(cursor.not_known(at, "the encoding of a tensor type")),
+            22 => MlirType::Value(Type::Token),
+            23 => MlirType::Value(Type::Tuple(self.value_types(cursor)?)),
+            24 | 30 => return Err(cursor.not_known(at, "a quantized element type")),
+            25 => return Err(cursor.not_known(at, "a tensor type without a rank")),
+            33 => MlirType::None,
+            _ => return Err(cursor.not_known(at, format!("the vhlo type of code {code}"))),
+        })
+    }
+
+    fn value_types(&mut self, cursor: &mut Cursor<'a>) -> Read<Vec<Type>> {
+        cursor.list(|cursor| self.value_type(cursor))
+    }
+
+    fn element(&mut self, cursor: &mut Cursor<'a>) -> Read<DType> {
+        let at = cursor.offset();
+        match self.mlir_type(cursor)? {
+            MlirType::Element(dtype) => Ok(dtype),
+            _ => Err(cursor.not_known(at, "an element type of this kind")),
+        }
+    }
+
+    fn complex(&mut self, cursor: &mut Cursor<'a>) -> Read<MlirType> {
+        let at = cursor.offset();
+        match self.element(cursor)? {
+            DType::F32 => Ok(MlirType::Element(DType::C64)),
+            DType::F64 => Ok(MlirType::Element(DType::C128)),
+            other => Err(cursor.malformed(at, format!("there is no complex type of {other}"))),
+        }
+    }
+
+    /// Dimensions, then the element type.
+    fn tensor(&mut self, cursor: &mut Cursor<'a>) -> Read<MlirType> {
+        let at = cursor.offset();
+        let dims = cursor.list(Cursor::signed_varint)?;
+        let dtype = self.element(cursor)?;
+        if dims.len() > MAX_RANK {
+            return Err(
+                cursor.not_known(at, format!("a tensor of more than {MAX_RANK} dimensions"))
+            );
+        }
+        let dims: Result<Vec<usize>, _> = dims.into_iter().map(usize::try_from).collect();
+        let Ok(dims) = dims else {
+            return Err(cursor.not_known(at, "a tensor type that is not static"));
+        };
+        match Shape::new(dims) {
+            Ok(shape) => Ok(MlirType::Value(Type::Tensor(TensorType::new(dtype, shape)))),
+            Err(error) => Err(cursor.malformed(at, error.to_string())),
+        }
+    }
+}
+
+/// The integer type of `bits`.
+fn integer(bits: u64, is_unsigned: bool) -> Option<DType> {
+    Some(match (bits, is_unsigned) {
+        (1, false) => DType::Bool,
+        (2, false) => DType::S2,
+        (4, false) => DType::S4,
+        (8, false) => DType::S8,
+        (16, false) => DType::S16,
+        (32, false) => DType::S32,
+        (64, false) => DType::S64,
+        (2, true) => DType::U2,
+        (4, true) => DType::U4,
+        (8, true) => DType::U8,
+        (16, true) => DType::U16,
+        (32, true) => DType::U32,
+        (64, true) => DType::U64,
+        _ => return None,
+    })
+}
+
+/// The element type whose code in `vhlo` is `code`.
+fn vhlo_element(code: u64) -> Option<DType> {
+    Some(match code {
+        0 => DType::Bool,
+        2 => DType::BF16,
+        3 => DType::F16,
+        4 => DType::F32,
+        5 => DType::F64,
+        6 => DType::F8E4M3FN,
+        7 => DType::F8E5M2,
+        10 => DType::S4,
+        11 => DType::S8,
+        12 => DType::S16,
+        13 => DType::S32,
+        14 => DType::S64,
+        15 => DType::U4,
+        16 => DType::U8,
+        17 => DType::U16,
+        18 => DType::U32,
+        19 => DType::U64,
+        27 => DType::F8E4M3FNUZ,
+        28 => DType::F8E5M2FNUZ,
+        29 => DType::F8E4M3B11FNUZ,
+        31 => DType::S2,
+        32 => DType::U2,
+        35 => DType::F8E4M3,
+        36 => DType::F8E3M4,
+        37 => DType::F4E2M1FN,
+        38 => DType::F6E2M3FN,
+        39 => DType::F6E3M2FN,
+        40 => DType::F8E8M0FNU,
+        _ => return None,
+    })
+}
