@@ -46,8 +46,18 @@ pub struct GroupId(pub(crate) [u8; 16]);
 pub struct OperationId {
     /// The ordered list of members.
     pub group: GroupId,
-    /// Its place among the collectives of the group, from 1.
+    /// Its place among the collectives of the group: the epoch in the upper 40 bits, from 0, and
+    /// below its number in the epoch, from 1. It grows from one collective to the next, and a
+    /// carry is the same on every member.
     pub sequence: u64,
+}
+
+/// The bits of a sequence number below the epoch.
+const NUMBER_BITS: u32 = 24;
+
+/// The sequence number before the first of the epoch after that of `sequence`.
+pub(crate) fn next_epoch(sequence: u64) -> u64 {
+    (sequence >> NUMBER_BITS).wrapping_add(1) << NUMBER_BITS
 }
 
 /// What is called: the operation and its terms.
@@ -142,6 +152,18 @@ impl fmt::Display for CollectiveKey {
     }
 }
 
+/// `#5`, the fifth of a group without epochs, or `#3.1`, the first of the third epoch.
+impl fmt::Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let epoch = self.sequence >> NUMBER_BITS;
+        let number = self.sequence & ((1 << NUMBER_BITS) - 1);
+        match epoch {
+            0 => write!(f, "#{number}"),
+            epoch => write!(f, "#{epoch}.{number}"),
+        }
+    }
+}
+
 /// `all_reduce(sum, f32, 100 elements)`
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -180,6 +202,16 @@ mod tests {
         assert_eq!(GroupId::of(&[a, b, c]), GroupId::of(&[a, b, c]));
         assert_ne!(GroupId::of(&[a, b, c]), GroupId::of(&[b, a, c]));
         assert_ne!(GroupId::of(&[a, b]), GroupId::of(&[a, b, c]));
+    }
+
+    #[test]
+    fn every_epoch_counts_from_its_beginning() {
+        let read =
+            |sequence| OperationId { group: GroupId::of(&[Member(0)]), sequence }.to_string();
+        assert_eq!(read(5), "#5");
+        assert_eq!(read(next_epoch(5) + 1), "#1.1");
+        assert_eq!(read(next_epoch(next_epoch(5) + 3) + 2), "#2.2");
+        assert!(next_epoch(5) > 5 && next_epoch(next_epoch(5)) > next_epoch(5) + 7);
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub mod transport;
 mod world;
 
 pub use communicator::{
-    Call, CollectiveCause, CollectiveError, Communicator, Group, GroupError, MAX_SIDES,
-    Participant, Side,
+    Call, CollectiveCause, CollectiveError, Communicator, Group, GroupError, MAX_REASON_BYTES,
+    MAX_SIDES, Participant, Side,
 };
 pub use descriptor::{CollectiveKey, CollectiveKind, Descriptor, GroupId, OperationId, Signature};
 pub use element::{ElementType, Reduction};

@@ -13,10 +13,11 @@ use crate::rendezvous::RankFailure;
 ///
 /// It is made by the member that notices first and adopted by the others, so that they report
 /// the same. What the output holds is unspecified, except after a [`CollectiveCause::Mismatch`],
-/// a [`CollectiveCause::Usage`] or a member missing from the start: then it is untouched.
+/// a [`CollectiveCause::Declined`], a [`CollectiveCause::Usage`] or a member missing from the start: then it is untouched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct CollectiveError {
-    /// What was called; of a mismatch, what most members called.
+    /// What was called; of a mismatch, what most members called; where a member declined, what
+    /// this one called.
     pub descriptor: Box<Descriptor>,
     /// The members in their order.
     pub group: Vec<Member>,
@@ -32,6 +33,13 @@ pub enum CollectiveCause {
     Cancelled {
         /// The member.
         by: Participant,
+    },
+    /// A member said that it does not come ([`Communicator::decline`](super::Communicator::decline)).
+    Declined {
+        /// The process that has it.
+        rank: Rank,
+        /// What keeps it, in its words.
+        reason: String,
     },
     /// Members did not arrive, or stopped half way, before the deadline.
     Late {
@@ -110,8 +118,8 @@ impl CollectiveCause {
 impl Display for CollectiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { descriptor, group, cause } = self;
-        let sequence = descriptor.operation.sequence;
-        write!(f, "{descriptor}, #{sequence} on devices {}: {cause}", Ranges(group))
+        let operation = descriptor.operation;
+        write!(f, "{descriptor}, {operation} on devices {}: {cause}", Ranges(group))
     }
 }
 
@@ -119,6 +127,7 @@ impl Display for CollectiveCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancelled { by } => write!(f, "cancelled by {by}"),
+            Self::Declined { rank, reason } => write!(f, "{rank} does not take part: {reason}"),
             Self::Late { missing, timeout } => write!(
                 f,
                 "{} did not take part within {timeout:?}; see what it is doing, or raise the \

@@ -24,11 +24,14 @@ use crate::algorithm::{
     AllGather, AllReduce, AllToAll, Barrier, Broadcast, Collective, CollectivePermute,
     ReduceScatter, Run,
 };
-use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId};
+use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, next_epoch};
 use crate::element::{ElementType, Reduction};
 use crate::ids::Member;
 use crate::transport::{CancelToken, Operation, Step, Transport};
 use participation::{Failure, Participation};
+
+/// The longest reason of [`Communicator::decline`] that the others are told.
+pub const MAX_REASON_BYTES: usize = 4096;
 
 /// One local member's access to collectives; clones are the same member.
 ///
@@ -111,6 +114,18 @@ impl Group {
     /// The place of the communicator's member.
     pub fn position(&self) -> usize {
         self.position
+    }
+
+    /// Begins an epoch of the group: its next collective is the first of it, whatever this member
+    /// did not come to in the epoch before.
+    ///
+    /// Every member begins an epoch at the same points of the common course, such as the launches
+    /// of a program. So a member that left one early, and declined what it would have joined
+    /// next, is in step again.
+    pub fn begin_epoch(&self) {
+        let next = |sequence| Some(next_epoch(sequence));
+        // It fails only if the closure gives up.
+        let _ = self.sequence.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }
 
@@ -262,14 +277,46 @@ impl Communicator {
         self.run(call, &mut Barrier)
     }
 
-    fn run(&self, call: &Call<'_>, collective: &mut dyn Collective) -> Result<(), CollectiveError> {
-        let Shared { member, transport, timeout, .. } = &*self.shared;
-        let group = call.group;
+    /// Takes this member's turn in the group's next collective by saying that it does not come.
+    ///
+    /// Returns at once. The other members fail with [`CollectiveCause::Declined`] in whatever they
+    /// call, with this rank and `reason`, of which at most [`MAX_REASON_BYTES`] are told. The
+    /// group stays in step: its next collective is everyone's.
+    pub fn decline(&self, group: &Group, reason: &str) {
+        let Shared { member, transport, .. } = &*self.shared;
+        let operation = self.next_operation(group);
+        // `Communicator::group` has checked that the member has a rank.
+        let Some(rank) = transport.rank_of(*member) else { return };
+        if group.members.len() == 1 {
+            return;
+        }
+        let mut end = reason.len().min(MAX_REASON_BYTES);
+        while !reason.is_char_boundary(end) {
+            end -= 1;
+        }
+        let cause = CollectiveCause::Declined { rank, reason: reason[..end].to_owned() };
+        transport.abort(&operation, &wire::encode_notice(None, &cause));
+        transport.retire(&operation);
+    }
+
+    fn next_operation<'a>(&self, group: &'a Group) -> Operation<'a> {
         let sequence = group.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let id = OperationId { group: group.id, sequence };
-        let operation = Operation { id, me: *member, members: &group.members };
-        let descriptor =
-            Descriptor { signature: collective.signature(), key: call.key, operation: id };
+        Operation {
+            id: OperationId { group: group.id, sequence },
+            me: self.member(),
+            members: &group.members,
+        }
+    }
+
+    fn run(&self, call: &Call<'_>, collective: &mut dyn Collective) -> Result<(), CollectiveError> {
+        let Shared { transport, timeout, .. } = &*self.shared;
+        let group = call.group;
+        let operation = self.next_operation(group);
+        let descriptor = Descriptor {
+            signature: collective.signature(),
+            key: call.key,
+            operation: operation.id,
+        };
         let timeout = call.timeout.unwrap_or(*timeout);
         let deadline = transport.now().saturating_add(timeout);
         let participation = Participation {
@@ -288,7 +335,8 @@ impl Communicator {
         }
         let result = result.map_err(|failure| match failure {
             Failure::Noticed(error) => {
-                transport.abort(&operation, &wire::encode_notice(&error.descriptor, &error.cause));
+                let notice = wire::encode_notice(Some(&error.descriptor), &error.cause);
+                transport.abort(&operation, &notice);
                 error
             }
             Failure::Adopted(error) => error,

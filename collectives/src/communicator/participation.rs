@@ -100,7 +100,10 @@ impl Participation<'_> {
     fn failure(&self, error: TransportError) -> Failure {
         match error {
             TransportError::Aborted { from, notice } => match wire::decode_notice(&notice) {
-                Ok((descriptor, cause)) => Failure::Adopted(self.error(descriptor, cause)),
+                Ok((descriptor, cause)) => {
+                    let descriptor = descriptor.unwrap_or(self.descriptor);
+                    Failure::Adopted(self.error(descriptor, cause))
+                }
                 Err(error) => {
                     let culprit = self.run.members().iter().copied();
                     let mut culprit = culprit.filter(|&member| self.rank_of(member) == from);

@@ -3,7 +3,8 @@
 //!
 //! An opening has a fixed size, so that it is one exchange like any other:
 //! `version: u8, length: u8, descriptor (postcard, length bytes), zeros up to 128, inline data`.
-//! A notice is `version: u8, (descriptor, cause) (postcard)`.
+//! A notice is `version: u8, (descriptor, cause) (postcard)`, the descriptor optional: who does not
+//! take part need not know what it misses.
 
 use crate::communicator::error::CollectiveCause;
 use crate::descriptor::Descriptor;
@@ -66,11 +67,13 @@ impl Opening {
 #[error("not a message of version {VERSION} of this protocol")]
 pub(super) struct WireError;
 
-pub(super) fn encode_notice(descriptor: &Descriptor, cause: &CollectiveCause) -> Vec<u8> {
+pub(super) fn encode_notice(descriptor: Option<&Descriptor>, cause: &CollectiveCause) -> Vec<u8> {
     postcard::to_extend(&(descriptor, cause), vec![VERSION]).unwrap_or_default()
 }
 
-pub(super) fn decode_notice(bytes: &[u8]) -> Result<(Descriptor, CollectiveCause), WireError> {
+pub(super) fn decode_notice(
+    bytes: &[u8],
+) -> Result<(Option<Descriptor>, CollectiveCause), WireError> {
     let [VERSION, encoded @ ..] = bytes else { return Err(WireError) };
     whole(postcard::take_from_bytes(encoded))
 }
@@ -135,8 +138,9 @@ mod tests {
             by: Participant { rank: Rank(3), member: Member(7) },
             detail: "the output is too short".to_owned(),
         };
-        let bytes = encode_notice(&descriptor(), &cause);
-        assert_eq!(decode_notice(&bytes), Ok((descriptor(), cause)));
+        assert_eq!(decode_notice(&encode_notice(None, &cause)), Ok((None, cause.clone())));
+        let bytes = encode_notice(Some(&descriptor()), &cause);
+        assert_eq!(decode_notice(&bytes), Ok((Some(descriptor()), cause)));
         for cut in 0..bytes.len() {
             assert_eq!(decode_notice(&bytes[..cut]), Err(WireError), "cut at {cut}");
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lockstep_collectives::transport::Transport;
 use lockstep_collectives::{
     Call, CancelToken, CollectiveCause, CollectiveError, CollectiveKey, Communicator, ElementType,
-    FailureCause, Group, Member, Rank, RankFailure, Reduction,
+    FailureCause, Group, MAX_REASON_BYTES, Member, Rank, RankFailure, Reduction,
 };
 
 use crate::jobs::{Job, quic, sim};
@@ -392,6 +392,128 @@ fn a_member_that_cannot_take_part_tells_the_others_sim() {
 #[test]
 fn a_member_that_cannot_take_part_tells_the_others_quic() {
     a_member_that_cannot_take_part_tells_the_others(&quic(&[1; 3]));
+}
+
+/// Whatever the others call, and however much they have to move, they are told at once by whom and
+/// why it does not happen, and the group stays in step.
+fn declining_ends_the_collective_of_all(job: &dyn Job) {
+    let cases: Vec<Terms> = COLLECTIVES
+        .into_iter()
+        .flat_map(|collective| [12, 3000].map(|count| Terms { collective, count, ..TERMS }))
+        .collect();
+    let reports: Vec<_> = cases.iter().map(|_| Reports::default()).collect();
+    job.run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 3);
+        for (terms, reports) in cases.iter().zip(&reports) {
+            if communicator.member() == Member(1) {
+                communicator.decline(&group, "its input is lost");
+            } else {
+                reports.add(&communicator, call(&communicator, &group, terms, None).unwrap_err());
+            }
+            assert_works(&communicator, &group);
+        }
+    });
+    for ((index, terms), reports) in cases.iter().enumerate().zip(reports) {
+        let text = reports.text(2);
+        assert!(text.starts_with(&format!("{}(", terms.collective)), "{text}");
+        let sequence = 2 * index + 1;
+        let told = format!(
+            "launch 1, iteration 4, #{sequence} on devices 0-2: rank 1 does not take part: its \
+             input is lost"
+        );
+        assert!(text.ends_with(&told), "{text}");
+    }
+}
+
+#[test]
+fn declining_ends_the_collective_of_all_sim() {
+    declining_ends_the_collective_of_all(&sim(&[1; 3]));
+}
+
+#[test]
+fn declining_ends_the_collective_of_all_quic() {
+    declining_ends_the_collective_of_all(&quic(&[1; 3]));
+}
+
+/// A reason beyond the limit is cut between two characters.
+#[test]
+fn a_long_reason_is_cut() {
+    let reports = Reports::default();
+    sim(&[1; 2]).run(AMPLE, &|communicator| {
+        let group = everyone(&communicator, 2);
+        if communicator.member() == Member(0) {
+            communicator.decline(&group, &"x\u{00e9}".repeat(MAX_REASON_BYTES));
+        } else {
+            reports.add(&communicator, call(&communicator, &group, &TERMS, None).unwrap_err());
+        }
+    });
+    let text = reports.text(1);
+    let (_, reason) = text.rsplit_once("part: ").unwrap();
+    // The limit is within a repetition of three bytes: after its first.
+    assert_eq!(reason, "x\u{00e9}".repeat(MAX_REASON_BYTES / 3) + "x");
+}
+
+/// Two groups in one launch. Member 0 fails in the first with member 1, so it declines the second,
+/// in which member 2 waits or does not; whoever did what, the next epoch is everyone's.
+fn an_epoch_that_ends_early_leaves_the_next_in_step(job: &dyn Job) {
+    job.run(AMPLE, &|communicator| {
+        let group = |pair: [u32; 2]| communicator.group(&pair.map(Member)).unwrap();
+        for round in 1..=10 {
+            let fails = round % 2 == 1;
+            match communicator.member() {
+                Member(0) => {
+                    let groups = [group([0, 1]), group([0, 2])];
+                    groups.iter().for_each(Group::begin_epoch);
+                    if fails {
+                        call(&communicator, &groups[0], &TERMS, None).unwrap_err();
+                        for group in &groups {
+                            communicator.decline(group, "no luck");
+                        }
+                    } else {
+                        for group in &groups {
+                            assert_works(&communicator, group);
+                        }
+                    }
+                }
+                Member(1) => {
+                    let group = group([0, 1]);
+                    group.begin_epoch();
+                    if fails {
+                        communicator.decline(&group, "no memory");
+                    } else {
+                        assert_works(&communicator, &group);
+                    }
+                }
+                _ => {
+                    let group = group([0, 2]);
+                    group.begin_epoch();
+                    // It comes to none of its collectives, to the declined one, or to all.
+                    match round % 4 {
+                        1 => {}
+                        3 => {
+                            let error = call(&communicator, &group, &TERMS, None).unwrap_err();
+                            let told = format!(
+                                ", #{round}.1 on devices 0, 2: rank 0 does not take part: no luck"
+                            );
+                            assert!(error.to_string().ends_with(&told), "{error}");
+                            communicator.decline(&group, &error.to_string());
+                        }
+                        _ => assert_works(&communicator, &group),
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_epoch_that_ends_early_leaves_the_next_in_step_sim() {
+    an_epoch_that_ends_early_leaves_the_next_in_step(&sim(&[1; 3]));
+}
+
+#[test]
+fn an_epoch_that_ends_early_leaves_the_next_in_step_quic() {
+    an_epoch_that_ends_early_leaves_the_next_in_step(&quic(&[1; 3]));
 }
 
 /// A member that gives up tells the others.
