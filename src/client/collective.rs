@@ -3,13 +3,13 @@
 //! Owns the step from what the program says (replica groups, element types of StableHLO) to what
 //! the job's communicators do, the translation of their errors, and the time spent in them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lockstep_collectives::{
-    self as collectives, Call, CancelToken, CollectiveCause, CollectiveError, CollectiveKey,
-    Communicator, ElementType, Group, Member,
+    self as collectives, Call, CollectiveCause, CollectiveError, CollectiveKey, Communicator,
+    ElementType, Group, Member,
 };
 
 use super::assignment::{DeviceAssignment, GroupMode};
@@ -27,23 +27,20 @@ pub(super) struct LaunchContext {
     pub(super) launch: u64,
     /// The fingerprint of the program.
     pub(super) program: u64,
-    /// Ends this launch's collectives on this process's other devices too.
-    pub(super) cancel: CancelToken,
     pub(super) progress: Progress,
 }
 
 /// How far a launch has come with its collectives.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    entered: AtomicU64,
     spent_nanoseconds: AtomicU64,
-    failed: AtomicBool,
+    /// The first that failed.
+    failure: OnceLock<CollectiveError>,
 }
 
-/// A collective as the program's text has it.
+/// Whom a collective of a program joins, as its text has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Site {
-    ordinal: u32,
+pub(super) struct Scope {
     replica_groups: Vec<Vec<i64>>,
     mode: GroupMode,
 }
@@ -54,30 +51,43 @@ impl LaunchContext {
         Duration::from_nanos(self.progress.spent_nanoseconds.load(Ordering::Relaxed))
     }
 
-    /// Collectives entered so far.
-    pub(super) fn entered(&self) -> u64 {
-        self.progress.entered.load(Ordering::Relaxed)
-    }
-
     /// Whether a collective has failed, which its other members know.
     pub(super) fn collective_failed(&self) -> bool {
-        self.progress.failed.load(Ordering::Relaxed)
+        self.progress.failure.get().is_some()
     }
 
-    /// Takes this device's turn in a collective by giving it up, which ends it for all members.
+    /// Begins the launch's epoch of each group that this device is in, and returns the groups.
     ///
-    /// The launch's cancel token must have been triggered.
-    pub(super) fn decline(&self, site: &Site) {
-        let Ok(Some(members)) =
-            self.assignment.group(self.position, site.mode, &site.replica_groups)
-        else {
-            return;
-        };
-        if let (Ok(group), true) = (self.group_of(&members), members.len() > 1) {
-            let key = self.key(site.ordinal, 0);
-            let call = Call { key: Some(key), cancel: Some(&self.cancel), ..Call::on(&group) };
-            // It fails, as it is meant to: the token is triggered.
-            let _ = self.communicator.barrier(&call);
+    /// A launch that ends early leaves some of its collectives out, here or elsewhere; by epochs
+    /// the next one is in step again.
+    pub(super) fn begin(&self, scopes: &[Scope]) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for Scope { replica_groups, mode } in scopes {
+            // What is wrong with it, the collective itself will say.
+            let Ok(Some(members)) = self.assignment.group(self.position, *mode, replica_groups)
+            else {
+                continue;
+            };
+            if groups.iter().any(|group| group.members() == members) {
+                continue;
+            }
+            if let Ok(group) = self.group_of(&members) {
+                group.begin_epoch();
+                groups.push(group);
+            }
+        }
+        groups
+    }
+
+    /// Tells the other members of `groups` that this device does not come to their next
+    /// collectives, and why.
+    pub(super) fn decline(&self, groups: &[Group], reason: &Status) {
+        // The members of a collective that a rank's loss ended learn of the loss themselves.
+        let lost = self.progress.failure.get();
+        let lost = lost.filter(|error| matches!(error.cause, CollectiveCause::RankFailed(_)));
+        let knows = |group: &&Group| lost.is_some_and(|error| error.group == group.members());
+        for group in groups.iter().filter(|group| !knows(group)) {
+            self.communicator.decline(group, reason.message());
         }
     }
 
@@ -112,51 +122,51 @@ impl LaunchContext {
         group: &Group,
         collective: impl FnOnce(&Call<'_>) -> Result<(), CollectiveError>,
     ) -> Result<()> {
-        let call = Call {
-            key: Some(self.key(site.ordinal, site.iteration)),
-            cancel: Some(&self.cancel),
-            ..Call::on(group)
-        };
-        self.progress.entered.fetch_add(1, Ordering::Relaxed);
+        let call = Call { key: Some(self.key(site.ordinal, site.iteration)), ..Call::on(group) };
         let start = Instant::now();
         let result = collective(&call);
         let spent = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.progress.spent_nanoseconds.fetch_add(spent, Ordering::Relaxed);
-        self.progress.failed.fetch_or(result.is_err(), Ordering::Relaxed);
-        result.map_err(status)
+        result.map_err(|error| {
+            self.progress.failure.get_or_init(|| error.clone());
+            status(error)
+        })
     }
 }
 
-impl Site {
-    /// The collectives of a program, in the order of its text, `main` first.
+impl Scope {
+    /// The scopes of a program's collectives, each once.
     pub(super) fn of_program(module: &Module) -> Arc<[Self]> {
-        let (main, others): (Vec<_>, Vec<_>) =
-            module.functions.iter().partition(|function| function.name == "main");
-        let operations = main.into_iter().chain(others).flat_map(|function| function.ops.values());
-        let kinds = operations.filter_map(|operation| groups_and_mode(&operation.kind));
-        let site = |(ordinal, (replica_groups, mode))| Self { ordinal, replica_groups, mode };
-        (0..).zip(kinds).map(site).collect()
+        let mut scopes: Vec<Self> = Vec::new();
+        let operations = module.functions.iter().flat_map(|function| function.ops.values());
+        for scope in operations.filter_map(|operation| Self::of_operation(&operation.kind)) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        scopes.into()
     }
-}
 
-/// The replica groups of an operation and what they mean, if it is a collective.
-fn groups_and_mode(kind: &OpKind) -> Option<(Vec<Vec<i64>>, GroupMode)> {
-    match kind {
-        OpKind::AllReduce(collective)
-        | OpKind::AllGather { collective, .. }
-        | OpKind::ReduceScatter { collective, .. } => {
-            let Collective { replica_groups, channel_id, use_global_device_ids } = collective;
-            let mode = GroupMode::of_reduction(*channel_id, *use_global_device_ids).ok()?;
-            Some((replica_groups.clone(), mode))
-        }
-        OpKind::AllToAll { collective, .. } | OpKind::CollectiveBroadcast(collective) => {
-            let mode = GroupMode::of_movement(collective.channel_id);
-            Some((collective.replica_groups.clone(), mode))
-        }
-        OpKind::CollectivePermute { channel_id, .. } => {
-            Some((Vec::new(), GroupMode::of_movement(*channel_id)))
-        }
-        _ => None,
+    /// The scope of an operation, if it is a collective.
+    fn of_operation(kind: &OpKind) -> Option<Self> {
+        let (replica_groups, mode) = match kind {
+            OpKind::AllReduce(collective)
+            | OpKind::AllGather { collective, .. }
+            | OpKind::ReduceScatter { collective, .. } => {
+                let Collective { replica_groups, channel_id, use_global_device_ids } = collective;
+                let mode = GroupMode::of_reduction(*channel_id, *use_global_device_ids).ok()?;
+                (replica_groups.clone(), mode)
+            }
+            OpKind::AllToAll { collective, .. } | OpKind::CollectiveBroadcast(collective) => {
+                let mode = GroupMode::of_movement(collective.channel_id);
+                (collective.replica_groups.clone(), mode)
+            }
+            OpKind::CollectivePermute { channel_id, .. } => {
+                (Vec::new(), GroupMode::of_movement(*channel_id))
+            }
+            _ => return None,
+        };
+        Some(Self { replica_groups, mode })
     }
 }
 
@@ -332,7 +342,7 @@ fn status(error: CollectiveError) -> Status {
     let code = match &error.cause {
         CollectiveCause::Cancelled { .. } => Code::Cancelled,
         CollectiveCause::Late { .. } => Code::DeadlineExceeded,
-        CollectiveCause::Mismatch { .. } => Code::Aborted,
+        CollectiveCause::Declined { .. } | CollectiveCause::Mismatch { .. } => Code::Aborted,
         CollectiveCause::RankFailed(_) | CollectiveCause::Transport { .. } => Code::Unavailable,
         CollectiveCause::Usage { .. } => Code::InvalidArgument,
         _ => Code::Unknown,

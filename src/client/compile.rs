@@ -8,7 +8,7 @@ use lockstep_collectives::{CallRefusal, Member, Session, SessionError};
 
 use super::agreement::{Proposal, Record, Store};
 use super::assignment::DeviceAssignment;
-use super::collective::Site;
+use super::collective::Scope;
 use super::executable::{Executable, LocalPart};
 use super::launch::Statistics;
 use super::{Client, Core};
@@ -72,7 +72,7 @@ impl Core {
             outputs,
             program,
             assignment: Arc::new(assignment),
-            sites: Site::of_program(&local.module),
+            scopes: Scope::of_program(&local.module),
             local: parts,
             next_launch: AtomicU64::new(0),
             statistics: Arc::new(Statistics::default()),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Core;
 use super::array::Array;
 use super::assignment::DeviceAssignment;
-use super::collective::{LaunchContext, Progress, Site};
+use super::collective::{LaunchContext, Progress, Scope};
 use super::launch::{DeviceLaunch, Launch, Statistics};
 use crate::backend::{self, Buffer, LocalDevice};
 use crate::ifrt::{
@@ -25,7 +25,7 @@ pub(super) struct Executable {
     pub(super) donatable: Vec<usize>,
     pub(super) program: Arc<dyn backend::Executable>,
     pub(super) assignment: Arc<DeviceAssignment>,
-    pub(super) sites: Arc<[Site]>,
+    pub(super) scopes: Arc<[Scope]>,
     /// Where the program runs in this process, in the order of the device assignment.
     pub(super) local: Vec<LocalPart>,
     pub(super) next_launch: AtomicU64,
@@ -91,7 +91,6 @@ impl LoadedExecutable for Executable {
                 position: part.position,
                 launch: launch_id,
                 program: self.fingerprint,
-                cancel: launch.cancel_token(),
                 progress: Progress::default(),
             };
             let job = DeviceLaunch {
@@ -99,7 +98,7 @@ impl LoadedExecutable for Executable {
                 program: Arc::clone(&self.program),
                 device: part.device,
                 context,
-                sites: Arc::clone(&self.sites),
+                scopes: Arc::clone(&self.scopes),
                 arguments,
                 outputs: promises,
             };

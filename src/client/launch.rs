@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lockstep_collectives::{CancelToken, Member};
+use lockstep_collectives::Member;
 
-use super::collective::{LaunchContext, Site};
+use super::collective::{LaunchContext, Scope};
 use crate::backend::{self, Buffer, LocalDevice};
 use crate::ifrt::{ExecutionStatistics, Future, Promise, Result, Status};
 
@@ -16,7 +16,6 @@ use crate::ifrt::{ExecutionStatistics, Future, Promise, Result, Status};
 /// A launch succeeds or fails as one: outputs resolve when the last local device is through, and
 /// if any of them failed, none has a value (invariant I9).
 pub(super) struct Launch {
-    cancel: CancelToken,
     statistics: Arc<Statistics>,
     state: Mutex<State>,
 }
@@ -43,8 +42,8 @@ pub(super) struct DeviceLaunch {
     pub(super) program: Arc<dyn backend::Executable>,
     pub(super) device: LocalDevice,
     pub(super) context: LaunchContext,
-    /// The program's collectives, in its order.
-    pub(super) sites: Arc<[Site]>,
+    /// Of the program's collectives.
+    pub(super) scopes: Arc<[Scope]>,
     pub(super) arguments: Vec<Future<Buffer>>,
     pub(super) outputs: Vec<Promise<Buffer>>,
 }
@@ -61,23 +60,17 @@ impl Launch {
                 promise.set(Ok(()));
             }
         }
-        let launch = Self { cancel: CancelToken::new(), statistics, state: Mutex::new(state) };
+        let launch = Self { statistics, state: Mutex::new(state) };
         (Arc::new(launch), status)
-    }
-
-    /// Ends the launch's collectives on this process's devices.
-    pub(super) fn cancel_token(&self) -> CancelToken {
-        self.cancel.clone()
     }
 
     fn failure(&self) -> Option<Status> {
         self.lock().failure.clone()
     }
 
-    /// Keeps the first failure and ends what the other devices wait for.
+    /// Keeps the first failure.
     fn fail(&self, status: Status) {
         self.lock().failure.get_or_insert(status);
-        self.cancel.cancel();
     }
 
     /// Counts a device that is through; the last one resolves everything.
@@ -118,17 +111,18 @@ impl Launch {
 }
 
 impl DeviceLaunch {
-    /// Runs on the device's stream: waits for the arguments, computes, settles.
+    /// Runs on the device's stream: waits for the arguments, computes, settles. Who waits for this
+    /// device in a collective that it does not come to is told so.
     pub(super) fn run(mut self) {
         let outputs = std::mem::take(&mut self.outputs);
         let arguments = std::mem::take(&mut self.arguments);
+        let groups = self.context.begin(&self.scopes);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.execute(arguments)))
             .unwrap_or_else(|_| Err(Status::internal("the backend panicked: please report this")));
         let buffers = outcome.unwrap_or_else(|status| {
-            self.launch.fail(status);
-            if !self.context.collective_failed() {
-                self.decline_next_collective();
-            }
+            self.launch.fail(status.clone());
+            // After a collective that failed, too: another member may have completed it.
+            self.context.decline(&groups, &status);
             Vec::new()
         });
         self.launch.finish(outputs, buffers);
@@ -165,17 +159,6 @@ impl DeviceLaunch {
 
     fn member(&self) -> Member {
         self.context.communicator.member()
-    }
-
-    /// Tells the members that wait for this device in its next collective that it does not come.
-    ///
-    /// Only the order in the program's text is known here; should control flow have led them
-    /// elsewhere, they still meet this device's refusal or its absence, never silence.
-    fn decline_next_collective(&self) {
-        let next = usize::try_from(self.context.entered()).unwrap_or(usize::MAX);
-        if let Some(site) = self.sites.get(next) {
-            self.context.decline(site);
-        }
     }
 }
 

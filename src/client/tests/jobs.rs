@@ -270,9 +270,10 @@ fn poison_on_one_process_ends_the_launch_of_the_others_at_once() {
     });
     assert!(start.elapsed() < AMPLE);
     assert_eq!(messages[1], "this shard is lost");
-    for message in [&messages[0], &messages[2]] {
-        assert!(message.contains("rank 1 (device 1)"), "{message}");
-    }
+    assert_eq!(messages[0], messages[2]);
+    assert!(messages[0].starts_with("all_reduce(sum, u32, 4 elements) as "), "{}", messages[0]);
+    let told = "#1.1 on devices 0-2: rank 1 does not take part: this shard is lost";
+    assert!(messages[0].ends_with(told), "{}", messages[0]);
 }
 
 #[test]
@@ -290,5 +291,47 @@ fn a_device_that_fails_ends_the_launch_of_the_others_at_once() {
         elements(&*launch(&*step, &value)).unwrap_err().message().to_owned()
     });
     assert_eq!(messages[1], "launch 0 on device 1: no memory left");
-    assert!(messages[0].contains("rank 1 (device 1)"), "{}", messages[0]);
+    let told = "rank 1 does not take part: launch 0 on device 1: no memory left";
+    assert!(messages[0].ends_with(told), "{}", messages[0]);
+}
+
+/// Two groups in one launch: rank 1 fails before it joins either. Rank 0 is in the first with it,
+/// rank 3 in the second, and rank 2 only with these two.
+#[test]
+fn a_launch_that_fails_leaves_every_group_in_step() {
+    let run = |rank: u32| -> Box<Run> {
+        let runs = AtomicUsize::new(0);
+        Box::new(move |_, arguments, context| {
+            if rank == 1 && runs.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
+                return Err(Status::resource_exhausted("no memory left"));
+            }
+            let pairs = sum_over(context, &arguments[0], 0, &[[0, 1], [2, 3]])?;
+            Ok(vec![sum_over(context, &pairs, 1, &[[0, 2], [1, 3]])?])
+        })
+    };
+    let start = Instant::now();
+    let messages = job(&[1; 4], AMPLE * 2, &run, |rank, client| {
+        let step = compile(client, &two_groups_program()).unwrap();
+        let value = array(client, &[1 + rank, 2, 3, 4], &replicated(client));
+        let mut messages = Vec::new();
+        for _ in 0..4 {
+            messages.push(elements(&*launch(&*step, &value)).unwrap_err().message().to_owned());
+            assert_eq!(elements(&*launch(&*step, &value)).unwrap(), [10, 8, 12, 16]);
+        }
+        messages
+    });
+    assert!(start.elapsed() < AMPLE, "{:?}", start.elapsed());
+    for round in 0..4 {
+        let said: Vec<&str> = messages.iter().map(|rounds| rounds[round].as_str()).collect();
+        let [zero, one, two, three] = said[..] else { panic!("{said:?}") };
+        let cause = format!("launch {} on device 1: no memory left", 2 * round);
+        assert_eq!(one, cause);
+        let epoch = 2 * round + 1;
+        let told = format!("#{epoch}.1 on devices 0-1: rank 1 does not take part: {cause}");
+        assert!(zero.ends_with(&told), "{zero}");
+        let told = format!("#{epoch}.1 on devices 1, 3: rank 1 does not take part: {cause}");
+        assert!(three.ends_with(&told), "{three}");
+        let told = format!("#{epoch}.1 on devices 0, 2: rank 0 does not take part: {zero}");
+        assert!(two.ends_with(&told), "{two}");
+    }
 }

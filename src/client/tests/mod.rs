@@ -173,6 +173,34 @@ fn all_reduce_program(devices: usize) -> String {
     )
 }
 
+/// `ui32[4]` on each of four devices, summed over pairs of them and then over pairs of pairs.
+fn two_groups_program() -> String {
+    let sum = |input: &str, output: &str, groups: &str| {
+        format!(
+            "{output} = \"stablehlo.all_reduce\"({input}) <{{channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, replica_groups = dense<{groups}> : tensor<2x2xi64>, use_global_device_ids}}> ({{
+               ^bb0(%arg2: tensor<ui32>, %arg3: tensor<ui32>):
+                 %sum = stablehlo.add %arg2, %arg3 : tensor<ui32>
+                 stablehlo.return %sum : tensor<ui32>
+               }}) : (tensor<4xui32>) -> tensor<4xui32>"
+        )
+    };
+    format!(
+        "module @step attributes {{mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32}} {{
+           sdy.mesh @mesh = <[\"x\"=4]>
+           func.func public @main(%arg0: tensor<4xui32>) -> (tensor<4xui32>) {{
+             %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{{}}]>] out_shardings=[<@mesh, [{{}}]>] manual_axes={{\"x\"}} (%arg1: tensor<4xui32>) {{
+               {}
+               {}
+               sdy.return %2 : tensor<4xui32>
+             }} : (tensor<4xui32>) -> tensor<4xui32>
+             return %0 : tensor<4xui32>
+           }}
+         }}",
+        sum("%arg1", "%1", "[[0, 1], [2, 3]]"),
+        sum("%1", "%2", "[[0, 2], [1, 3]]"),
+    )
+}
+
 /// `ui32[4]` in, `ui32[4]` out, no collective. One entry of `parameters` each: its attributes.
 fn map_program(devices: usize, parameters: &[&str]) -> String {
     let parameters: Vec<String> = parameters
@@ -191,10 +219,21 @@ fn map_program(devices: usize, parameters: &[&str]) -> String {
 }
 
 fn sum(context: &dyn CollectiveContext, argument: &Buffer) -> Result<Buffer> {
+    sum_over(context, argument, 0, &[])
+}
+
+/// The collective at `ordinal` of a program, within each of `groups`.
+fn sum_over(
+    context: &dyn CollectiveContext,
+    argument: &Buffer,
+    ordinal: u32,
+    groups: &[[i64; 2]],
+) -> Result<Buffer> {
+    let groups: Vec<Vec<i64>> = groups.iter().map(|group| group.to_vec()).collect();
     let site = CollectiveSite {
-        ordinal: 0,
+        ordinal,
         iteration: 0,
-        replica_groups: &[],
+        replica_groups: &groups,
         channel_id: 1,
         use_global_device_ids: true,
     };
