@@ -1,0 +1,253 @@
+//! The command line: nccl-tests' options, checked as far as the text alone allows.
+
+use std::time::Duration;
+
+use clap::{ArgAction, Parser};
+use lockstep_collectives::{CollectiveKind, ElementType, Reduction, parse_duration};
+
+use crate::collective::{COLLECTIVES, Terms};
+use crate::failure::Failure;
+use crate::size::{Step, parse_size, sweep};
+
+const HELP: &str = "\
+Sizes are bytes, with K, M and G for powers of 1024; GB/s are 10^9 bytes/s. A size is that of the
+larger side and is rounded down to whole elements on every rank; the size that ran is printed.
+algbw is size/time; busbw is algbw x 2(n-1)/n for all_reduce, x (n-1)/n for all_gather,
+reduce_scatter and all_to_all, and algbw itself for broadcast and collective_permute.
+time is the mean over the iterations, taken by the rank where it is greatest (nccl-tests -a 3; its
+default is the mean of all ranks); p50, p99, min and max are of the same rank's iterations.
+
+collective_permute moves from each rank to the next; broadcast works on one buffer and counts as in
+place, all others as out of place.
+
+Exit code: 0 all is well; 1 something is wrong, too slow or failed; 2 the command line is.
+Under a launcher rank 0 carries the verdict.";
+
+/// Measures and checks the collectives of a job, as nccl-tests does.
+#[derive(Debug, Parser)]
+#[command(name = "lockstep-perf", version, after_help = HELP)]
+pub(crate) struct Cli {
+    /// all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, collective_permute or
+    /// barrier.
+    #[arg(value_parser = named(COLLECTIVES))]
+    pub(crate) collective: CollectiveKind,
+
+    /// The first size.
+    #[arg(short = 'b', long = "minbytes", value_name = "SIZE", default_value = "8")]
+    #[arg(value_parser = parse_size)]
+    pub(crate) min_bytes: u64,
+
+    /// The last size.
+    #[arg(short = 'e', long = "maxbytes", value_name = "SIZE", default_value = "32M")]
+    #[arg(value_parser = parse_size)]
+    pub(crate) max_bytes: u64,
+
+    /// Multiply by FACTOR from one size to the next.
+    #[arg(short = 'f', long = "stepfactor", value_name = "FACTOR", default_value_t = 2)]
+    #[arg(value_parser = clap::value_parser!(u64).range(2..))]
+    factor: u64,
+
+    /// Add SIZE from one size to the next.
+    #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", conflicts_with = "factor")]
+    #[arg(value_parser = parse_increment)]
+    increment: Option<u64>,
+
+    /// The type of the elements: bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64.
+    #[arg(short = 'd', long = "datatype", value_name = "TYPE", default_value = "f32")]
+    #[arg(value_parser = named(ElementType::ARITHMETIC))]
+    element: ElementType,
+
+    /// The reduction, where the collective has one: sum, prod, min, max, and, or, xor.
+    #[arg(short = 'o', long = "op", value_name = "OP", default_value = "sum")]
+    #[arg(value_parser = parse_reduction)]
+    reduction: Reduction,
+
+    /// The root, where the collective has one.
+    #[arg(short = 'r', long = "root", value_name = "RANK", default_value_t = 0)]
+    root: u32,
+
+    /// Timed iterations of each size.
+    #[arg(short = 'n', long = "iters", value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) iterations: u32,
+
+    /// Iterations before those.
+    #[arg(short = 'w', long = "warmup_iters", value_name = "N", default_value_t = 5)]
+    pub(crate) warm_up: u32,
+
+    /// Whether to run once more and compare with a serial fold, on every rank.
+    #[arg(short = 'c', long = "check", value_name = "0|1", default_value = "1")]
+    #[arg(action = ArgAction::Set, value_parser = parse_switch)]
+    pub(crate) check: bool,
+
+    /// How long all iterations of a size may take together, on every rank; the error names who
+    /// did not take part. Without it, LOCKSTEP_COLLECTIVE_TIMEOUT limits each collective.
+    #[arg(short = 'T', long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Fail when the average bus bandwidth of all sizes is below GB/S.
+    #[arg(long, value_name = "GB/S", value_parser = parse_bandwidth)]
+    pub(crate) min_busbw: Option<f64>,
+
+    // There is one, so nothing depends on the name yet.
+    /// How bytes travel between processes: auto or quic.
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = named(["auto", "quic"]))]
+    _transport: &'static str,
+
+    /// Print the shortest and the longest iteration too.
+    #[arg(long)]
+    pub(crate) all_times: bool,
+
+    /// Print one JSON object, with every sample.
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+
+    /// Print comma-separated values.
+    #[arg(long)]
+    pub(crate) csv: bool,
+
+    /// Spoil the result of RANK before it is checked, to see that the check finds it.
+    #[arg(long, value_name = "RANK", hide = true)]
+    pub(crate) corrupt: Option<u32>,
+}
+
+impl Cli {
+    /// What is called, whatever the size.
+    pub(crate) fn terms(&self) -> Terms {
+        let Self { collective, element, reduction, root, .. } = *self;
+        Terms { collective, element, reduction, root }
+    }
+
+    /// The sizes to measure; a barrier has but one.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> {
+        let step = self.increment.map_or(Step::Factor(self.factor), Step::Increment);
+        let one = self.collective == CollectiveKind::Barrier;
+        let (first, last) = if one { (0, 0) } else { (self.min_bytes, self.max_bytes) };
+        sweep(first, last, step)
+    }
+
+    /// Checks what depends on other arguments or on the number of ranks.
+    pub(crate) fn check_ranks(&self, ranks: u32) -> Result<(), Failure> {
+        let usage = |text| Err(Failure::Usage(text));
+        let terms = self.terms();
+        let Terms { collective, element, reduction, root } = terms;
+        if collective == CollectiveKind::Barrier {
+            return match self.min_busbw {
+                Some(_) => usage("a barrier has no bandwidth for --min-busbw".to_owned()),
+                None => Ok(()),
+            };
+        }
+        let (min, max) = (self.min_bytes, self.max_bytes);
+        if min > max {
+            return usage(format!("-b is {min} bytes and -e, which may not be less, is {max}"));
+        }
+        if terms.reduction().is_some() && !element.supports(reduction) {
+            return usage(format!("{element} has no {reduction}"));
+        }
+        if terms.root().is_some() && root >= ranks {
+            return usage(format!("-r {root} in a job of {ranks} ranks, which count from 0"));
+        }
+        match self.corrupt.filter(|rank| *rank >= ranks) {
+            Some(rank) => usage(format!("--corrupt {rank} in a job of {ranks} ranks")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn parse_increment(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        0 => Err("a step of 0 bytes leads nowhere".to_owned()),
+        size => Ok(size),
+    }
+}
+
+/// A parser of the names of `choices`, which lists them when it has none such.
+fn named<T, const N: usize>(
+    choices: [T; N],
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: ToString + Copy + Send + Sync + 'static,
+{
+    move |text| {
+        let found = choices.into_iter().find(|choice| choice.to_string() == text);
+        found.ok_or_else(|| format!("choose from {}", choices.map(|c| c.to_string()).join(", ")))
+    }
+}
+
+/// The reduction called `text`, by our names or by those of nccl-tests.
+fn parse_reduction(text: &str) -> Result<Reduction, String> {
+    named(Reduction::ALL)(if text == "prod" { "product" } else { text })
+}
+
+fn parse_switch(text: &str) -> Result<bool, String> {
+    match text {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err("write 0 or 1".to_owned()),
+    }
+}
+
+fn parse_bandwidth(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(least) if least.is_finite() && least >= 0.0 => Ok(least),
+        _ => Err("write a number of GB/s".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cli(words: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(["lockstep-perf"].into_iter().chain(words.split_whitespace()))
+    }
+
+    #[test]
+    fn options_are_those_of_nccl_tests() {
+        let cli =
+            cli("reduce_scatter -b 8 -e 64M -f 8 -d bf16 -o prod -n 20 -w 5 -c 0 -r 3").unwrap();
+        let expected = Terms {
+            collective: CollectiveKind::ReduceScatter,
+            element: ElementType::BF16,
+            reduction: Reduction::Product,
+            root: 3,
+        };
+        assert_eq!(cli.terms(), expected);
+        assert_eq!((cli.iterations, cli.warm_up, cli.check), (20, 5, false));
+        assert_eq!(cli.sizes().collect::<Vec<_>>()[..3], [8, 64, 512]);
+        // The collective has no root, so any will do.
+        cli.check_ranks(2).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_by_name() {
+        for (words, culprit) in [
+            ("all_reduce --transport shm", "'shm'"),
+            ("all_reduce -d f8", "'f8'"),
+            ("all_reduce -o avg", "'avg'"),
+            ("all_reduce -b 1T", "'1T'"),
+            ("all_reduce -c 2", "write 0 or 1"),
+            ("all_reduce -n 0", "--iters"),
+            ("all_reduce --min-busbw nan", "GB/s"),
+            ("gather", "gather"),
+        ] {
+            let error = cli(words).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words}");
+            assert!(error.to_string().contains(culprit), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_held_against_each_other_and_the_job() {
+        for (words, message) in [
+            ("all_reduce -o xor", "f32 has no xor"),
+            ("broadcast -r 2", "-r 2 in a job of 2 ranks, which count from 0"),
+            ("all_gather -b 2K -e 1K", "-b is 2048 bytes and -e, which may not be less, is 1024"),
+            ("barrier --min-busbw 1", "a barrier has no bandwidth for --min-busbw"),
+            ("all_gather --corrupt 2", "--corrupt 2 in a job of 2 ranks"),
+        ] {
+            assert_eq!(cli(words).unwrap().check_ranks(2).unwrap_err().to_string(), message);
+        }
+        cli("all_gather -o xor").unwrap().check_ranks(2).unwrap();
+    }
+}
