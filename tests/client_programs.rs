@@ -17,9 +17,14 @@ type Matrix = (Vec<f32>, usize);
 
 fn compile(client: &Client, case: &str) -> Arc<dyn LoadedExecutable> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus/lockstep");
-    let text = std::fs::read_to_string(folder.join(case).join("program.stablehlo.mlir")).unwrap();
+    let file = |name| std::fs::read(folder.join(case).join(name)).unwrap();
+    let text = String::from_utf8(file("program.stablehlo.mlir")).unwrap();
     let options = CompileOptions::new(client.devices().clone());
-    client.compiler().compile_and_load(&StableHloProgram::Text(text), &options).wait().unwrap()
+    let load = |program| client.compiler().compile_and_load(&program, &options).wait().unwrap();
+    let executable = load(StableHloProgram::Bytecode(file("program.mlirbc")));
+    // What a plugin is given and what people read is one program.
+    assert_eq!(executable.fingerprint(), load(StableHloProgram::Text(text)).fingerprint());
+    executable
 }
 
 /// The results of `case` for a matrix of this shape, whose elements are all different.

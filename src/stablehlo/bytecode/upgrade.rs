@@ -141,6 +141,8 @@ fn is_default(entry: &NamedAttribute) -> bool {
             "operand_layouts" | "result_layouts" | "output_operand_aliases" | "layout",
             Attribute::Array(items),
         ) => items.is_empty(),
+        // Sent and received by the host: a list of nothing instead of pairs.
+        ("source_target_pairs", Attribute::Elements(pairs)) => pairs.ty().shape.dims() == [0],
         _ => false,
     }
 }

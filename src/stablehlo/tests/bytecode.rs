@@ -168,6 +168,17 @@ fn older_versions_are_the_same_programs() {
 }
 
 #[test]
+fn operations_beyond_the_corpus_are_the_same_as_text() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/operations");
+    let text = parse(&std::fs::read_to_string(root.join("transfers.mlir")).unwrap()).unwrap();
+    for version in ["0.9.0", "1.17.0"] {
+        let bytes = std::fs::read(root.join(format!("transfers-{version}.mlirbc"))).unwrap();
+        let module = parse_bytecode(&bytes).unwrap_or_else(|error| panic!("{version}: {error}"));
+        assert_eq!(module.to_string(), text.to_string(), "{version}");
+    }
+}
+
+#[test]
 fn lines_and_columns_of_files_are_kept() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/locations");
     for version in ["0.9.0", "0.14.0", "1.17.0"] {
