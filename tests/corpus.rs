@@ -28,16 +28,13 @@ use lockstep::stablehlo::{Module, TensorType, parse, verify};
 /// Cases that do not run yet, and why.
 const NOT_YET: &[(&str, &str)] = &[
     ("lockstep/approx_max_k", "`stablehlo.custom_call @ApproxTopK`"),
-    ("lockstep/cholesky", "stablehlo.cholesky"),
     ("lockstep/converts", "`stablehlo.convert` of tensor<5xf32>"),
     ("lockstep/dot_f8", "`stablehlo.dot_general` of tensor<4x6xf8E4M3FN>"),
     ("lockstep/fft", "stablehlo.fft"),
     ("lockstep/int4_convert", "`stablehlo.convert` of tensor<2x6xi4>"),
-    ("lockstep/linalg_solve", "stablehlo.triangular_solve"),
     ("lockstep/matmul_complex", "`stablehlo.dot_general` of tensor<3x3xcomplex<f32>>"),
     ("lockstep/qr", "`stablehlo.custom_call @Qr`"),
     ("lockstep/rng_rbg", "stablehlo.rng_bit_generator"),
-    ("lockstep/triangular_solve", "stablehlo.triangular_solve"),
     ("lockstep/mp_dp_train_step", PARTITIONER),
     ("lockstep/mp_replicated_out", PARTITIONER),
     ("lockstep/mp_sharded_elementwise", PARTITIONER),

@@ -13,6 +13,7 @@ pub(super) mod fold;
 pub(super) mod gather;
 pub(super) mod index;
 pub(super) mod iota;
+pub(super) mod linalg;
 pub(super) mod math;
 pub(super) mod pad;
 pub(super) mod reduce;

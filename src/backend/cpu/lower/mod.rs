@@ -9,6 +9,7 @@ mod control;
 mod data;
 mod dot;
 mod elementwise;
+mod linalg;
 mod movement;
 mod reduce;
 mod region;
@@ -158,6 +159,7 @@ impl<'f> Lowering<'f> {
             OpKind::ReduceWindow(window) => self.reduce_window(op, window),
             OpKind::DotGeneral(dot) => self.dot_general(op, dot),
             OpKind::Convolution(conv) => self.convolution(op, conv),
+            OpKind::Cholesky { .. } | OpKind::TriangularSolve(_) => self.linalg(op),
             OpKind::While | OpKind::If | OpKind::Case => self.control(op),
             OpKind::AllReduce(_)
             | OpKind::AllGather { .. }
