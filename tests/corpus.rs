@@ -34,7 +34,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("lockstep/int4_convert", "`stablehlo.convert` of tensor<2x6xi4>"),
     ("lockstep/matmul_complex", "`stablehlo.dot_general` of tensor<3x3xcomplex<f32>>"),
     ("lockstep/qr", "`stablehlo.custom_call @Qr`"),
-    ("lockstep/rng_rbg", "stablehlo.rng_bit_generator"),
     ("lockstep/mp_dp_train_step", PARTITIONER),
     ("lockstep/mp_replicated_out", PARTITIONER),
     ("lockstep/mp_sharded_elementwise", PARTITIONER),

@@ -16,6 +16,7 @@ pub(super) mod iota;
 pub(super) mod linalg;
 pub(super) mod math;
 pub(super) mod pad;
+pub(super) mod random;
 pub(super) mod reduce;
 pub(super) mod scatter;
 pub(super) mod shape;

@@ -6,6 +6,7 @@ use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::gather::Gather;
 use crate::backend::cpu::kernels::index::IndexReader;
 use crate::backend::cpu::kernels::pad::{Concatenate, Pad};
+use crate::backend::cpu::kernels::random::BitGenerator;
 use crate::backend::cpu::kernels::scatter::{Scatter, Update};
 use crate::backend::cpu::kernels::sort::Sort;
 use crate::ifrt::{Result, Status};
@@ -74,6 +75,14 @@ impl Lowering<'_> {
                 let widths = self.widths(&op.operands)?;
                 self.kernel(op, Sort::new(comparator, widths, dims, *dimension))
             }
+            OpKind::RngBitGenerator(algorithm) => {
+                let bits = self.tensor(result_of(op, 1)?)?;
+                let state_words = source.shape.num_elements();
+                let kernel =
+                    BitGenerator::new(*algorithm, state_words, bits.dtype, bits.shape.dims());
+                let reason = format!("with a state of {state_words} words for {bits}");
+                self.kernel(op, kernel.ok_or_else(|| self.unimplemented_because(op, &reason))?)
+            }
             _ => Err(self.unimplemented(op)),
         }
     }
@@ -110,6 +119,14 @@ impl Lowering<'_> {
 /// The only region of an operation.
 pub(super) fn region(op: &OpData) -> Result<Region> {
     first(&op.regions)
+}
+
+/// A result the verifier has shown to exist.
+fn result_of(op: &OpData, index: usize) -> Result<Value> {
+    op.results
+        .get(index)
+        .copied()
+        .ok_or_else(|| Status::internal(format!("an operation lacks result {index}")))
 }
 
 /// An operand the verifier has shown to exist.

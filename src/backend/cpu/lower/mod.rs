@@ -154,6 +154,7 @@ impl<'f> Lowering<'f> {
             | OpKind::DynamicUpdateSlice
             | OpKind::Gather(_)
             | OpKind::Scatter(_)
+            | OpKind::RngBitGenerator(_)
             | OpKind::Sort { .. } => self.data(op),
             OpKind::Reduce { dimensions } => self.reduce(op, dimensions),
             OpKind::ReduceWindow(window) => self.reduce_window(op, window),
