@@ -87,6 +87,17 @@ pub enum OpKind {
         /// For each operand dimension, the result dimension it becomes.
         dimensions: Vec<usize>,
     },
+    /// `dynamic_broadcast_in_dim`: operand, output dimensions.
+    DynamicBroadcastInDim(DynamicBroadcast),
+    /// `dynamic_iota`: output shape.
+    DynamicIota {
+        /// The dimension along which values count up.
+        dimension: usize,
+    },
+    /// `dynamic_pad`: operand, padding value, amounts before, after and between.
+    DynamicPad,
+    /// `dynamic_reshape`: operand, output shape.
+    DynamicReshape,
     /// `reshape`.
     Reshape,
     /// `transpose`.
@@ -385,6 +396,17 @@ named! {
     }
 }
 
+/// Attributes of `dynamic_broadcast_in_dim`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicBroadcast {
+    /// For each operand dimension, the result dimension it becomes.
+    pub dimensions: Vec<usize>,
+    /// Operand dimensions known to grow from 1.
+    pub known_expanding: Vec<usize>,
+    /// Operand dimensions known to stay as they are.
+    pub known_nonexpanding: Vec<usize>,
+}
+
 /// Attributes of `gather`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the specification's names")]
@@ -573,6 +595,10 @@ impl OpKind {
             Self::BitcastConvert => "bitcast_convert",
             Self::ReducePrecision { .. } => "reduce_precision",
             Self::BroadcastInDim { .. } => "broadcast_in_dim",
+            Self::DynamicBroadcastInDim(_) => "dynamic_broadcast_in_dim",
+            Self::DynamicIota { .. } => "dynamic_iota",
+            Self::DynamicPad => "dynamic_pad",
+            Self::DynamicReshape => "dynamic_reshape",
             Self::Reshape => "reshape",
             Self::Transpose { .. } => "transpose",
             Self::Slice { .. } => "slice",

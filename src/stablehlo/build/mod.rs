@@ -5,6 +5,7 @@
 
 mod attributes;
 mod collective;
+mod dynamic;
 mod function;
 mod linalg;
 pub(super) mod module;
@@ -33,6 +34,7 @@ pub(super) fn is_known(name: &str) -> bool {
                 || matches!(op, "constant" | "while" | "if" | "case" | "return")
                 || matches!(op, "optimization_barrier" | "custom_call" | "composite")
                 || shape::KNOWN.contains(&op)
+                || dynamic::KNOWN.contains(&op)
                 || linalg::KNOWN.contains(&op)
                 || normalization::KNOWN.contains(&op)
                 || transfer::KNOWN.contains(&op)
@@ -105,6 +107,9 @@ fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
         })),
         _ => {
             if let Some(kind) = shape::kind(op, attributes)? {
+                return Ok(Some(kind));
+            }
+            if let Some(kind) = dynamic::kind(op, attributes)? {
                 return Ok(Some(kind));
             }
             if let Some(kind) = linalg::kind(op, attributes)? {

@@ -313,6 +313,17 @@ fn properties(kind: &OpKind) -> Vec<String> {
         OpKind::Infeed { config } => vec![format!("infeed_config = {}", quoted(config))],
         OpKind::Outfeed { config } => vec![format!("outfeed_config = {}", quoted(config))],
         OpKind::Send(transfer) | OpKind::Recv(transfer) => transfer_properties(transfer),
+        OpKind::DynamicIota { dimension } => vec![integer("iota_dimension", *dimension)],
+        OpKind::DynamicBroadcastInDim(broadcast) => {
+            let known = [
+                ("known_expanding_dimensions", &broadcast.known_expanding),
+                ("known_nonexpanding_dimensions", &broadcast.known_nonexpanding),
+            ];
+            let known = known.into_iter().filter(|(_, values)| !values.is_empty());
+            let mut properties = vec![sizes("broadcast_dimensions", &broadcast.dimensions)];
+            properties.extend(known.map(|(name, values)| sizes(name, values)));
+            properties
+        }
         OpKind::Composite(composite) => composite_properties(composite),
         OpKind::ReduceWindow(window) => {
             let mut properties = Vec::new();

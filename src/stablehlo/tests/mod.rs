@@ -4,6 +4,7 @@
 
 mod bytecode;
 mod corpus;
+mod dynamic;
 mod linalg;
 mod mutation;
 mod normalization;

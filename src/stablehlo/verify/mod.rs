@@ -9,6 +9,7 @@ mod check;
 mod collective;
 mod control;
 mod convolution;
+mod dynamic;
 mod elementwise;
 mod gather;
 mod linalg;

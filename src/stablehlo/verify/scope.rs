@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::check::Check;
-use super::{Checked, about, call, collective, control, convolution, elementwise, gather, linalg};
-use super::{normalization, shape, sharding, transfer, window};
+use super::{Checked, about, call, collective, control, convolution, dynamic, elementwise, gather};
+use super::{linalg, normalization, shape, sharding, transfer, window};
 use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Block, Function, Module, Op, Value, ValueDef};
@@ -209,6 +209,10 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::Constant(literal) => shape::constant(check, literal),
         OpKind::Iota { dimension } => shape::iota(check, *dimension),
         OpKind::BroadcastInDim { dimensions } => shape::broadcast_in_dim(check, dimensions),
+        OpKind::DynamicBroadcastInDim(broadcast) => dynamic::broadcast_in_dim(check, broadcast),
+        OpKind::DynamicIota { dimension } => dynamic::iota(check, *dimension),
+        OpKind::DynamicPad => dynamic::pad(check),
+        OpKind::DynamicReshape => dynamic::reshape(check),
         OpKind::Reshape => shape::reshape(check),
         OpKind::Transpose { permutation } => shape::transpose(check, permutation),
         OpKind::Slice { start, limit, strides } => shape::slice(check, start, limit, strides),

@@ -28,7 +28,7 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("stablehlo", "after_all" | "create_token") => transfer::token(reader),
         ("stablehlo", "tuple") => transfer::tuple(reader),
         ("stablehlo", "get_tuple_element") => transfer::get_tuple_element(reader),
-        ("stablehlo", "get_dimension_size") => shape::get_dimension_size(reader),
+        ("stablehlo", "get_dimension_size") => shape::dimension(reader, "dimension"),
         ("stablehlo", "rng") => linalg::rng(reader),
         ("stablehlo", "fft") => linalg::fft(reader),
         ("stablehlo", "cholesky") => linalg::cholesky(reader),
@@ -40,9 +40,17 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("stablehlo", "reduce_precision") => elementwise::reduce_precision(reader),
         (
             "stablehlo",
-            "clamp" | "convert" | "bitcast_convert" | "reshape" | "dynamic_update_slice",
+            "clamp"
+            | "convert"
+            | "bitcast_convert"
+            | "reshape"
+            | "dynamic_update_slice"
+            | "dynamic_pad"
+            | "dynamic_reshape",
         ) => elementwise::plain(reader),
         ("stablehlo", "iota") => shape::iota(reader),
+        ("stablehlo", "dynamic_iota") => shape::dimension(reader, "iota_dimension"),
+        ("stablehlo", "dynamic_broadcast_in_dim") => shape::dynamic_broadcast_in_dim(reader),
         ("stablehlo", "broadcast_in_dim") => shape::dims(reader, "broadcast_dimensions"),
         ("stablehlo", "transpose") => shape::dims(reader, "permutation"),
         ("stablehlo", "reverse") => shape::dims(reader, "dimensions"),

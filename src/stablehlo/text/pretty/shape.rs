@@ -12,11 +12,20 @@ pub(super) fn iota(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     attributes_and_types(reader, statement)
 }
 
-/// `%a, dim = 0 : types`.
-pub(super) fn get_dimension_size(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+/// `%a, %shape, dims = [1, 0] : types`.
+pub(super) fn dynamic_broadcast_in_dim(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = Statement::default();
+    operands_before_word(reader, &mut statement)?;
+    let dimensions = named_numbers(reader, "dims")?;
+    statement.set("broadcast_dimensions", Attribute::Integers(dimensions));
+    attributes_and_types(reader, statement)
+}
+
+/// `%a, dim = 0 : types`; the number is the attribute `name`.
+pub(super) fn dimension(reader: &mut BodyReader<'_, '_>, name: &str) -> Parsed<Statement> {
     let mut statement = with_operands(vec![reader.operand()?]);
     reader.cursor.expect(",")?;
-    statement.set("dimension", dim(reader)?);
+    statement.set(name, dim(reader)?);
     attributes_and_types(reader, statement)
 }
 
