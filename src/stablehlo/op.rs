@@ -280,7 +280,7 @@ pub enum OpKind {
     CustomCall {
         /// The target.
         call_target_name: String,
-        /// `backend_config` as text.
+        /// `backend_config` that is text; one that is a dictionary is among `attributes`.
         backend_config: String,
         /// Whether it must be kept though its results are unused.
         has_side_effect: bool,

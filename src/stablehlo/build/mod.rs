@@ -153,21 +153,29 @@ fn sdy(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
 
 fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
     let call_target_name = attributes.string("call_target_name")?;
+    // What the target alone can read: its configuration, and whose memory its results may take.
+    let mut kept = Vec::new();
+    if let Some(entry) = attributes.take("output_operand_aliases") {
+        kept.push((entry.name, entry.value));
+    }
     let backend_config = match attributes.take("backend_config") {
         None => String::new(),
         Some(entry) => match entry.value.resolved() {
             Attribute::String(text) => text.clone(),
             Attribute::Dictionary(_) => {
-                return Err(attributes.not_known("a backend_config that is a dictionary"));
+                kept.push((entry.name, entry.value));
+                String::new()
             }
             _ => return Err(attributes.wrong(&entry, "a string")),
         },
     };
     let has_side_effect = attributes.flag("has_side_effect")?;
     let called_computations = attributes.symbols("called_computations")?;
-    // Versions 1 and 2 differ in how a native target is called, not in what the operation means.
+    // Versions differ in how a native target is called, not in what the operation means.
     attributes.optional_integer::<i64>("api_version")?;
-    let attributes = attributes.take_dialect_attributes();
+    let mut attributes = attributes.take_dialect_attributes();
+    attributes.extend(kept);
+    attributes.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(OpKind::CustomCall {
         call_target_name,
         backend_config,

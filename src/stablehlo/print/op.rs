@@ -197,6 +197,10 @@ impl OpPrinter<'_> {
         self.operands(f)?;
         f.write_str(")")?;
         let mut entries = Vec::new();
+        if attributes.iter().any(|(name, _)| name == "backend_config") {
+            // Only this version has a dictionary.
+            entries.push("api_version = 4 : i32".to_owned());
+        }
         if !backend_config.is_empty() {
             entries.push(format!("backend_config = {}", quoted(backend_config)));
         }

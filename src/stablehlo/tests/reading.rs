@@ -211,6 +211,25 @@ fn attributes_are_read_with_their_values() {
 }
 
 #[test]
+fn what_a_custom_call_says_to_its_target_is_kept() {
+    let aliases = "output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]";
+    let call = format!(
+        "%0 = stablehlo.custom_call @target(%a) {{api_version = 4 : i32, backend_config = {{uplo = 76 : ui8, note = \"x\"}}, mhlo.x = 1 : i32, {aliases}}} : (tensor<f32>) -> tensor<f32>"
+    );
+    let kind = super::in_all_forms("%a: tensor<f32>", &[&call]);
+    let OpKind::CustomCall { backend_config, attributes, .. } = &kind else { panic!() };
+    assert_eq!(backend_config, "");
+    let names: Vec<&str> = attributes.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["backend_config", "mhlo.x", "output_operand_aliases"]);
+    assert_eq!(attributes[0].1.to_string(), "{uplo = 76 : ui8, note = \"x\"}");
+    let printed = read_main("%a: tensor<f32>", &call).unwrap().to_string();
+    assert!(printed.contains("{api_version = 4 : i32, backend_config = {uplo"), "{printed}");
+    let (kind, _) =
+        refusal("%a: tensor<f32>", &call.replace("{uplo = 76 : ui8, note = \"x\"}", "7"));
+    assert_eq!(kind, ParseErrorKind::Malformed);
+}
+
+#[test]
 fn signatures_names_and_locations() {
     let text = "#loc = loc(\"a.py\":1:2)\n#groups = dense<[[0, 1]]> : tensor<1x2xi64>\nmodule @m attributes {mhlo.num_partitions = 2 : i32, jax.x = true} {\n\
         sdy.mesh @mesh = <[\"x\"=2], device_ids=[1, 0]>\n\
