@@ -101,7 +101,19 @@ fn exits_with_2_when_the_command_is_at_fault() {
 }
 
 #[test]
-fn what_is_no_text_is_refused() {
+fn bytecode_and_text_are_the_same_program() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/corpus/lockstep/mlp_train_step");
+    let [text, bytecode] = ["program.stablehlo.mlir", "program.mlirbc"]
+        .map(|file| std::fs::read(format!("{folder}/{file}")).unwrap());
+    for command in ["print", "fingerprint", "stats"] {
+        let (code, printed, complaint) = hlo(&[command], &bytecode);
+        assert_eq!((code, complaint.as_str()), (0, ""));
+        assert_eq!(printed, hlo(&[command], &text).1);
+    }
+}
+
+#[test]
+fn what_is_neither_text_nor_bytecode_is_refused() {
     let (code, _, complaint) = hlo(&["print"], b"ML\xEFR\x00");
     assert_eq!(code, 1);
     assert!(complaint.contains("bytecode") && complaint.ends_with("--> <stdin>\n"), "{complaint}");

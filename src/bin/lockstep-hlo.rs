@@ -1,8 +1,9 @@
 //! `lockstep-hlo`: looks at a program from the shell.
 //!
-//! Reads a StableHLO module from a file or standard input and prints it, checks it, names it by
-//! its fingerprint or counts what it costs. Exits with 0 when all is well, with 1 when the program
-//! is at fault and with 2 when the command is: wrong arguments, or a file that cannot be read.
+//! Reads a StableHLO module, text or bytecode, from a file or standard input and prints it, checks
+//! it, names it by its fingerprint or counts what it costs. Exits with 0 when all is well, with 1
+//! when the program is at fault and with 2 when the command is: wrong arguments, or a file that
+//! cannot be read.
 //! `lockstep hlo …` is the same command.
 
 use std::fmt::{self, Write as _};
@@ -12,7 +13,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
-use lockstep::stablehlo::{Excerpt, Module, Statistics, VerifyError, parse, verify};
+use lockstep::stablehlo::{
+    Excerpt, Module, Statistics, VerifyError, parse, parse_bytecode, verify,
+};
 
 /// What MLIR bytecode begins with.
 const BYTECODE_MAGIC: &[u8] = b"ML\xEFR";
@@ -132,8 +135,11 @@ impl Source {
         let name = self.name();
         let bytes = read_bytes(&self.file).map_err(Failure::Usage)?;
         if bytes.starts_with(BYTECODE_MAGIC) {
-            let message = "this is MLIR bytecode, which is not read yet; convert it to text";
-            return Err(Failure::Program(format!("{message}\n--> {name}")));
+            return match parse_bytecode(&bytes) {
+                // Bytecode has no lines to show; its operations may know some of another file.
+                Ok(module) => Ok(Program { name, text: String::new(), module }),
+                Err(error) => Err(Failure::Program(format!("{error}\n--> {name}"))),
+            };
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
