@@ -1,5 +1,10 @@
 //! Who is in the job, and moving and reducing bytes between its processes.
 //!
+//! - [`World`]: what a program opens. It joins the job that an [`Environment`] describes.
+//! - [`Coordinator`] and [`Session`]: membership, key-value store, barriers, heartbeats and the
+//!   news of failures.
+//! - [`Communicator`]: the collectives of one member.
+//! - [`transport`]: bytes between members, over QUIC or, in tests, a simulated network.
 //!
 //! Bytes from a peer never panic and never allocate without a bound (invariant I5). Every wait has
 //! a deadline (I3). There is no global state: two jobs can live in one process (I6).
