@@ -14,6 +14,9 @@ use crate::stablehlo::Value;
 /// How long a group may grow: its registers and sources are to stay in the L1 cache.
 const MAX_NODES: usize = 64;
 
+/// How many nodes one operation may add: three inputs, each unpacked, the result, it packed.
+const MAX_NODES_PER_OP: usize = 8;
+
 /// Elementwise operations that will run as one loop.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -46,12 +49,13 @@ impl Group {
 
     /// Whether an operation of up to three new inputs still fits.
     pub(crate) fn has_room(&self) -> bool {
-        self.builder.len() + 4 <= MAX_NODES && self.builder.num_inputs() + 3 <= MAX_INPUTS
+        self.builder.len() + MAX_NODES_PER_OP <= MAX_NODES
+            && self.builder.num_inputs() + 3 <= MAX_INPUTS
     }
 
     /// Whether all of `other` would still fit.
     pub(crate) fn has_room_for(&self, other: &Self) -> bool {
-        self.builder.len() + other.builder.len() + 4 <= MAX_NODES
+        self.builder.len() + other.builder.len() + MAX_NODES_PER_OP <= MAX_NODES
             && self.builder.num_inputs() + other.builder.num_inputs() + 3 <= MAX_INPUTS
     }
 

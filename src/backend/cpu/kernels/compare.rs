@@ -1,5 +1,6 @@
 //! `compare`: ordinary, where a NaN is unordered, and by the total order of IEEE 754.
 
+use super::complex;
 use super::element::{Bool, Float, with_element, with_float};
 use super::elementwise::{BinaryKernel, zip};
 use crate::ifrt::DType;
@@ -11,7 +12,9 @@ pub(crate) fn compare(
     compare_type: Option<CompareType>,
     dtype: DType,
 ) -> Option<BinaryKernel> {
-    if compare_type == Some(CompareType::TotalOrder) && dtype.is_float() {
+    if dtype.is_complex() {
+        complex::compare(direction, dtype)
+    } else if compare_type == Some(CompareType::TotalOrder) && dtype.is_float() {
         with_float!(dtype, T => Some(total::<T>(direction)), _ => None)
     } else {
         with_element!(dtype, T => Some(ordinary::<T>(direction)), _ => None)

@@ -14,10 +14,11 @@ use half::{bf16, f16};
 
 use super::element::{Bool, Element, with_element, with_float};
 use super::elementwise::{UnaryKernel, map};
+use super::{complex, minifloat, narrow};
 use crate::ifrt::DType;
 
 /// Conversion to another element type.
-trait Convert<To> {
+pub(super) trait Convert<To> {
     fn convert(self) -> To;
 }
 
@@ -132,6 +133,9 @@ impl Convert<Self> for Bool {
 /// The kernel of `convert`, if both types are supported.
 pub(crate) fn convert(from: DType, to: DType) -> Option<UnaryKernel> {
     with_element!(from, From => convert_from::<From>(to), _ => None)
+        .or_else(|| complex::convert(from, to))
+        .or_else(|| minifloat::convert(from, to))
+        .or_else(|| narrow::convert(from, to))
 }
 
 /// Types that convert to every supported type.

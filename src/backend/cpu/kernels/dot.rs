@@ -1,9 +1,10 @@
-//! Matrix products, batched: `faer` for `f32` and `f64`, plain loops for integers.
+//! Matrix products, batched: `faer` for floats and complex numbers, plain loops for integers.
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use faer::linalg::matmul::matmul;
 use faer::traits::ComplexField;
 use faer::{Accum, MatMut, MatRef, Par};
+use num_complex::Complex;
 
 use super::element::{Bool, Element, with_integer};
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
@@ -84,6 +85,8 @@ impl Dot {
         let run: fn(&Self, &[u8], &[u8], &mut [u8]) = match dtype {
             DType::F32 => run_faer::<f32>,
             DType::F64 => run_faer::<f64>,
+            DType::C64 => run_faer::<Complex<f32>>,
+            DType::C128 => run_faer::<Complex<f64>>,
             DType::Bool => run_loops::<Bool>,
             dtype => with_integer!(dtype, T => run_loops::<T>, _ => return None),
         };
@@ -228,6 +231,14 @@ mod tests {
                     let wide: Vec<f32> = sums.iter().map(|&x| x as f32).collect();
                     assert_eq!(product(DType::F32, a, b, &lhs, &rhs, |x| x as f32), wide);
                     assert_eq!(product(DType::S64, a, b, &lhs, &rhs, |x| x), sums);
+                    // (1 + i)² = 2i
+                    let turned: Vec<_> = wide.iter().map(|&x| Complex::new(0.0, 2.0 * x)).collect();
+                    let narrow = |x| Complex::new(x as f32, x as f32);
+                    assert_eq!(product(DType::C64, a, b, &lhs, &rhs, narrow), turned);
+                    let turned: Vec<_> =
+                        sums.iter().map(|&x| Complex::new(0.0, 2.0 * x as f64)).collect();
+                    let narrow = |x| Complex::new(x as f64, x as f64);
+                    assert_eq!(product(DType::C128, a, b, &lhs, &rhs, narrow), turned);
                 }
             }
         }

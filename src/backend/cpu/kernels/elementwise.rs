@@ -5,6 +5,7 @@
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
+use super::complex;
 use super::element::{Bitwise, Bool, Element, Float, Integer};
 use super::element::{with_element, with_float, with_integer, with_width};
 use super::math::Math;
@@ -37,6 +38,9 @@ pub(super) fn zip<A: Pod, R: Pod>(a: &[u8], b: &[u8], out: &mut [u8], f: impl Fn
 
 /// The loop of a one-operand operation, if it exists for the element type.
 pub(crate) fn unary(op: Unary, dtype: DType) -> Option<UnaryKernel> {
+    if dtype.is_complex() {
+        return complex::unary(op, dtype);
+    }
     match op {
         Unary::Abs | Unary::Negate | Unary::Sign => {
             with_element!(dtype, T => arithmetic_unary::<T>(op), _ => None)
@@ -102,6 +106,9 @@ fn float_unary<T: Float<Compute: Math>>(op: Unary) -> Option<UnaryKernel> {
 
 /// The loop of a two-operand operation, if it exists for the element type.
 pub(crate) fn binary(op: Binary, dtype: DType) -> Option<BinaryKernel> {
+    if dtype.is_complex() {
+        return complex::binary(op, dtype);
+    }
     match op {
         Binary::And | Binary::Or | Binary::Xor if dtype == DType::Bool => {
             bitwise_binary::<Bool>(op)
@@ -113,7 +120,7 @@ pub(crate) fn binary(op: Binary, dtype: DType) -> Option<BinaryKernel> {
             with_integer!(dtype, T => integer_binary::<T>(op), _ => None)
         }
         Binary::Atan2 => with_float!(dtype, T => Some(atan2::<T>), _ => None),
-        Binary::Complex => None,
+        Binary::Complex => complex::from_parts(dtype),
         Binary::Add
         | Binary::Divide
         | Binary::Maximum
@@ -272,6 +279,6 @@ mod tests {
             assert!(binary(Binary::ShiftLeft, dtype).is_none());
         }
         assert!(unary(Unary::Exponential, DType::S32).is_none());
-        assert!(binary(Binary::Add, DType::C64).is_none());
+        assert!(binary(Binary::Maximum, DType::C64).is_none());
     }
 }

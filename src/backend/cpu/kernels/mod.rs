@@ -4,6 +4,7 @@
 //! built once, when a program is compiled, and run many times.
 
 pub(super) mod compare;
+mod complex;
 pub(super) mod convert;
 pub(super) mod dot;
 pub(super) mod dynamic_slice;
@@ -15,6 +16,8 @@ pub(super) mod index;
 pub(super) mod iota;
 pub(super) mod linalg;
 pub(super) mod math;
+mod minifloat;
+pub(super) mod narrow;
 pub(super) mod pad;
 pub(super) mod random;
 pub(super) mod reduce;

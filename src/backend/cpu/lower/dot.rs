@@ -1,6 +1,6 @@
 //! `dot_general` and `convolution`: both are batched matrix products of views.
 //!
-//! 16-bit floats are converted to `f32` first and the product is rounded once; integers are
+//! Shorter floats are converted to `f32` first and the product is rounded once; integers are
 //! converted to the result's type.
 
 use super::data::operand;

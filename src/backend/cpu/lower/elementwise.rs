@@ -2,7 +2,7 @@
 
 use super::{Lowering, Place, first};
 use crate::backend::cpu::fuse::Group;
-use crate::backend::cpu::kernels::{compare, convert, elementwise};
+use crate::backend::cpu::kernels::{compare, convert, elementwise, narrow};
 use crate::backend::cpu::step::Slot;
 use crate::backend::cpu::tile::{Node, TILE, TileKernel};
 use crate::backend::cpu::view::View;
@@ -40,15 +40,30 @@ impl Lowering<'_> {
         if matches!(op.kind, OpKind::Convert) && from == ty.dtype {
             return self.alias(first(&op.operands)?, result);
         }
-        let kernel = tile_kernel(&op.kind, from, ty.dtype).ok_or_else(|| self.unimplemented(op))?;
+        // Narrow integers are unpacked to bytes and packed again.
+        let bytes = narrow::computed_in(from).filter(|_| narrow::is_byte_arithmetic(&op.kind));
+        let (computed, packed) = match bytes {
+            Some(bytes) if ty.dtype == from => (bytes, convert::convert(bytes, from)),
+            _ => (ty.dtype, None),
+        };
+        let unpacked = bytes.and_then(|bytes| convert::convert(from, bytes));
+        let kernel = tile_kernel(&op.kind, bytes.unwrap_or(from), computed)
+            .ok_or_else(|| self.unimplemented(op))?;
         let group = self.group_for(&op.operands, ty.shape.num_elements())?;
         let mut nodes = Vec::with_capacity(op.operands.len());
         for &operand in &op.operands {
-            nodes.push(self.node(operand, ty, group)?);
+            let mut node = self.node(operand, ty, group)?;
+            if let Some(unpacked) = unpacked {
+                node = self.group(group)?.apply(TileKernel::Unary(unpacked), &[node], 1);
+            }
+            nodes.push(node);
         }
         self.consume(&op.operands);
         let group_data = self.group(group)?;
-        let node = group_data.apply(kernel, &nodes, ty.dtype.size_bytes());
+        let mut node = group_data.apply(kernel, &nodes, ty.dtype.size_bytes());
+        if let Some(packed) = packed {
+            node = group_data.apply(TileKernel::Unary(packed), &[node], 1);
+        }
         group_data.values.push((result, node));
         self.places[result.index()] = Some(Place::Pending { group, node });
         Ok(())

@@ -1,0 +1,236 @@
+//! Complex numbers: pairs of a real and an imaginary part of 32 or 64 bits.
+//!
+//! They have no order. The absolute value is C's `hypot`: an infinite part makes it infinite
+//! whatever the other is. Products are of the textbook, quotients are scaled so that they
+//! overflow only when the result does.
+
+use num_complex::Complex;
+
+use super::convert::Convert;
+use super::element::{Bool, with_element};
+use super::elementwise::{BinaryKernel, UnaryKernel, map, zip};
+use crate::ifrt::DType;
+use crate::stablehlo::op::{Binary, Direction, Unary};
+
+macro_rules! part {
+    ($dtype:expr, $module:ident => $body:expr, _ => $otherwise:expr) => {
+        match $dtype {
+            DType::C64 => {
+                use single as $module;
+                $body
+            }
+            DType::C128 => {
+                use double as $module;
+                $body
+            }
+            _ => $otherwise,
+        }
+    };
+}
+
+/// The loop of a one-operand operation on complex numbers, if it exists.
+pub(super) fn unary(op: Unary, dtype: DType) -> Option<UnaryKernel> {
+    part!(dtype, part => part::unary(op), _ => None)
+}
+
+/// The loop of a two-operand operation on complex numbers, if it exists.
+pub(super) fn binary(op: Binary, dtype: DType) -> Option<BinaryKernel> {
+    part!(dtype, part => part::binary(op), _ => None)
+}
+
+/// The loop of `complex`, on parts of `dtype`.
+pub(super) fn from_parts(dtype: DType) -> Option<BinaryKernel> {
+    match dtype {
+        DType::F32 => Some(|a, b, out| zip(a, b, out, Complex::<f32>::new)),
+        DType::F64 => Some(|a, b, out| zip(a, b, out, Complex::<f64>::new)),
+        _ => None,
+    }
+}
+
+/// The loop of a comparison, which can only be for equality.
+pub(super) fn compare(direction: Direction, dtype: DType) -> Option<BinaryKernel> {
+    part!(dtype, part => part::compare(direction), _ => None)
+}
+
+/// The kernel of a conversion to complex numbers, if there is one.
+pub(super) fn convert(from: DType, to: DType) -> Option<UnaryKernel> {
+    match (from, to) {
+        (DType::C64, DType::C128) => Some(|a, out| {
+            map(a, out, |z: Complex<f32>| Complex::<f64>::new(z.re.into(), z.im.into()));
+        }),
+        #[allow(clippy::cast_possible_truncation, reason = "rounding is the operation")]
+        (DType::C128, DType::C64) => Some(|a, out| {
+            map(a, out, |z: Complex<f64>| Complex::<f32>::new(z.re as f32, z.im as f32));
+        }),
+        (from, DType::C64) => with_element!(
+            from,
+            T => Some(|a, out| {
+                map(a, out, |x: T| Complex::<f32>::new(x.convert(), 0.0));
+            }),
+            _ => None
+        ),
+        (from, DType::C128) => with_element!(
+            from,
+            T => Some(|a, out| {
+                map(a, out, |x: T| Complex::<f64>::new(x.convert(), 0.0));
+            }),
+            _ => None
+        ),
+        _ => None,
+    }
+}
+
+macro_rules! complex {
+    ($($module:ident: $part:ident;)*) => {$(
+        mod $module {
+            use super::*;
+
+            type Number = Complex<$part>;
+
+            pub(super) fn unary(op: Unary) -> Option<UnaryKernel> {
+                Some(match op {
+                    Unary::Abs => |a, out| map(a, out, |z: Number| z.re.hypot(z.im)),
+                    Unary::Exponential => |a, out| map(a, out, |z: Number| z.exp()),
+                    Unary::Imag => |a, out| map(a, out, |z: Number| z.im),
+                    Unary::Log => |a, out| {
+                        map(a, out, |z: Number| {
+                            Number::new(z.re.hypot(z.im).ln(), z.im.atan2(z.re))
+                        });
+                    },
+                    Unary::Negate => |a, out| map(a, out, |z: Number| -z),
+                    Unary::Real => |a, out| map(a, out, |z: Number| z.re),
+                    _ => return None,
+                })
+            }
+
+            pub(super) fn binary(op: Binary) -> Option<BinaryKernel> {
+                Some(match op {
+                    Binary::Add => |a, b, out| zip(a, b, out, |a: Number, b| a + b),
+                    Binary::Divide => |a, b, out| zip(a, b, out, quotient),
+                    Binary::Multiply => |a, b, out| zip(a, b, out, |a: Number, b| a * b),
+                    Binary::Subtract => |a, b, out| zip(a, b, out, |a: Number, b| a - b),
+                    _ => return None,
+                })
+            }
+
+            pub(super) fn compare(direction: Direction) -> Option<BinaryKernel> {
+                Some(match direction {
+                    Direction::Eq => |a, b, out| {
+                        zip(a, b, out, |a: Number, b| Bool::from(a == b));
+                    },
+                    Direction::Ne => |a, b, out| {
+                        zip(a, b, out, |a: Number, b| Bool::from(a != b));
+                    },
+                    _ => return None,
+                })
+            }
+
+            /// Smith's quotient, with what C's annex G says of zeros and infinities.
+            fn quotient(a: Number, b: Number) -> Number {
+                if b.re == 0.0 && b.im == 0.0 {
+                    let infinity = $part::INFINITY.copysign(b.re);
+                    return Number::new(infinity * a.re, infinity * a.im);
+                }
+                if (b.re.is_infinite() || b.im.is_infinite()) && a.re.is_finite() && a.im.is_finite()
+                {
+                    let unit = |x: $part| {
+                        let one = if x.is_infinite() { 1.0 } else { 0.0 };
+                        $part::copysign(one, x)
+                    };
+                    let (c, d) = (unit(b.re), unit(b.im));
+                    return Number::new(
+                        0.0 * (a.re * c + a.im * d),
+                        0.0 * (a.im * c - a.re * d),
+                    );
+                }
+                if b.re.abs() >= b.im.abs() {
+                    let ratio = b.im / b.re;
+                    let scale = b.re + b.im * ratio;
+                    Number::new((a.re + a.im * ratio) / scale, (a.im - a.re * ratio) / scale)
+                } else {
+                    let ratio = b.re / b.im;
+                    let scale = b.re * ratio + b.im;
+                    Number::new((a.re * ratio + a.im) / scale, (a.im * ratio - a.re) / scale)
+                }
+            }
+        }
+    )*};
+}
+
+complex! { single: f32; double: f64; }
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::{Pod, cast_slice, cast_slice_mut};
+
+    use super::*;
+
+    fn run1<A: Pod, R: Pod + Default>(kernel: Option<UnaryKernel>, a: &[A]) -> Vec<R> {
+        let mut out = vec![R::default(); a.len()];
+        kernel.unwrap()(cast_slice(a), cast_slice_mut(&mut out));
+        out
+    }
+
+    fn run2<A: Pod, R: Pod + Default>(kernel: Option<BinaryKernel>, a: &[A], b: &[A]) -> Vec<R> {
+        let mut out = vec![R::default(); a.len()];
+        kernel.unwrap()(cast_slice(a), cast_slice(b), cast_slice_mut(&mut out));
+        out
+    }
+
+    /// notes/pains.md N21.
+    #[test]
+    fn an_infinite_part_makes_the_absolute_value_infinite() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let values = [(inf, nan), (nan, inf), (-inf, nan), (nan, -inf), (3.0, -4.0)];
+        let values = values.map(|(re, im)| Complex::<f64>::new(re, im));
+        let wide: Vec<f64> = run1(unary(Unary::Abs, DType::C128), &values);
+        assert_eq!(wide, [inf, inf, inf, inf, 5.0]);
+        let values: Vec<Complex<f32>> = run1(convert(DType::C128, DType::C64), &values);
+        let narrow: Vec<f32> = run1(unary(Unary::Abs, DType::C64), &values);
+        assert_eq!(narrow, [f32::INFINITY, f32::INFINITY, f32::INFINITY, f32::INFINITY, 5.0]);
+    }
+
+    #[test]
+    fn arithmetic_is_that_of_the_textbook() {
+        let a = [Complex::<f32>::new(1.0, 2.0), Complex::new(-3.0, 0.5)];
+        let b = [Complex::<f32>::new(3.0, -1.0), Complex::new(0.0, 2.0)];
+        let apply = |op| run2::<_, Complex<f32>>(binary(op, DType::C64), &a, &b);
+        assert_eq!(apply(Binary::Add), [Complex::new(4.0, 1.0), Complex::new(-3.0, 2.5)]);
+        assert_eq!(apply(Binary::Subtract), [Complex::new(-2.0, 3.0), Complex::new(-3.0, -1.5)]);
+        assert_eq!(apply(Binary::Multiply), [Complex::new(5.0, 5.0), Complex::new(-1.0, -6.0)]);
+        let quotients = apply(Binary::Divide);
+        assert!((quotients[0] - Complex::new(0.1, 0.7)).norm() < 1e-7, "{quotients:?}");
+        assert_eq!(quotients[1], Complex::new(0.25, 1.5));
+        let log: Vec<Complex<f32>> = run1(unary(Unary::Log, DType::C64), &a);
+        let back: Vec<Complex<f32>> = run1(unary(Unary::Exponential, DType::C64), &log);
+        for (back, a) in back.iter().zip(&a) {
+            assert!((back - a).norm() < 1e-6, "{back} instead of {a}");
+        }
+        assert_eq!(run1::<_, f32>(unary(Unary::Imag, DType::C64), &a), [2.0, 0.5]);
+        assert_eq!(run1::<_, f32>(unary(Unary::Real, DType::C64), &a), [1.0, -3.0]);
+    }
+
+    #[test]
+    fn quotients_neither_overflow_early_nor_lose_zeros_and_infinities() {
+        let inf = f64::INFINITY;
+        let number = Complex::<f64>::new;
+        let a = [number(1e300, 1e300), number(1.0, -2.0), number(1.0, -2.0)];
+        let b = [number(1e300, 1e300), number(0.0, 0.0), number(inf, -inf)];
+        let quotients: Vec<Complex<f64>> = run2(binary(Binary::Divide, DType::C128), &a, &b);
+        assert_eq!(quotients, [number(1.0, 0.0), number(inf, -inf), number(0.0, 0.0)]);
+    }
+
+    #[test]
+    fn parts_are_put_together_and_only_equality_compares() {
+        let (re, im) = ([1.0_f32, 2.0], [3.0_f32, f32::NAN]);
+        let numbers: Vec<Complex<f32>> = run2(from_parts(DType::F32), &re, &im);
+        assert_eq!(numbers[0], Complex::new(1.0, 3.0));
+        assert_eq!(run2::<_, u8>(compare(Direction::Eq, DType::C64), &numbers, &numbers), [1, 0]);
+        assert_eq!(run2::<_, u8>(compare(Direction::Ne, DType::C64), &numbers, &numbers), [0, 1]);
+        assert!(compare(Direction::Lt, DType::C64).is_none());
+        let converted: Vec<Complex<f64>> = run1(convert(DType::S32, DType::C128), &[-7_i32]);
+        assert_eq!(converted, [Complex::new(-7.0, 0.0)]);
+        assert!(convert(DType::C64, DType::F32).is_none());
+        assert!(unary(Unary::Tanh, DType::C64).is_none());
+    }
+}
