@@ -27,9 +27,7 @@ use lockstep::stablehlo::{Module, TensorType, parse, verify};
 
 /// Cases that do not run yet, and why.
 const NOT_YET: &[(&str, &str)] = &[
-    ("lockstep/approx_max_k", "`stablehlo.custom_call @ApproxTopK`"),
     ("lockstep/fft", "stablehlo.fft"),
-    ("lockstep/qr", "`stablehlo.custom_call @Qr`"),
     ("lockstep/mp_dp_train_step", PARTITIONER),
     ("lockstep/mp_replicated_out", PARTITIONER),
     ("lockstep/mp_sharded_elementwise", PARTITIONER),

@@ -180,7 +180,19 @@ impl Inliner<'_> {
         let mut regions = Vec::with_capacity(data.regions.len());
         for &region in &data.regions {
             check_depth(depth, &from.name)?;
-            regions.push(self.region(from, region, scope, depth + 1)?);
+            regions.push(self.region(from, from.regions[region].block, scope, depth + 1)?);
+        }
+        // What a custom call may call becomes its regions.
+        if let OpKind::CustomCall { called_computations, .. } = &data.kind {
+            let module = self.module;
+            for callee in called_computations {
+                let function = module.function(callee).ok_or_else(|| {
+                    Status::invalid_argument(format!("no function is called `{callee}`"))
+                })?;
+                check_depth(depth, &function.name)?;
+                let mut scope = Scope::new(function);
+                regions.push(self.region(function, function.entry, &mut scope, depth + 1)?);
+            }
         }
         let new = self.out.ops.push(OpData {
             kind: data.kind.clone(),
@@ -203,11 +215,10 @@ impl Inliner<'_> {
     fn region(
         &mut self,
         from: &Function,
-        region: Region,
+        source: Block,
         scope: &mut Scope,
         depth: usize,
     ) -> Result<Region> {
-        let source = from.regions[region].block;
         let block = self.out.blocks.push(BlockData::default());
         for &argument in &from.blocks[source].arguments {
             let value = self.argument(from, argument, block);

@@ -649,3 +649,66 @@ fn constants_and_arguments_give_the_same_bits() {
     let argument = main_of(&format!("(%x: tensor<{n}xf32>) -> {types}"), &body("%x"));
     assert_eq!(run(&constant, &[]), run(&argument, &[cast_slice(&data)]));
 }
+
+#[test]
+fn narrow_integers_wrap_after_every_operation() {
+    let text = main_of(
+        "(%a: tensor<6xi4>, %b: tensor<6xi4>) -> (tensor<6xi4>, tensor<6xi1>, tensor<6xi4>)",
+        "%0 = stablehlo.add %a, %b : tensor<6xi4>
+         %1 = stablehlo.compare LT, %0, %b : (tensor<6xi4>, tensor<6xi4>) -> tensor<6xi1>
+         %2 = stablehlo.divide %a, %b : tensor<6xi4>
+         return %0, %1, %2 : tensor<6xi4>, tensor<6xi1>, tensor<6xi4>",
+    );
+    // 7 + 1, -8 / -1, -8 + -3, 5 / 0, -7 / 2, 3 - 3
+    let (a, b) = ([7, 8, 8, 5, 9, 3], [1, 15, 13, 0, 2, 13]);
+    let results = run(&text, &[&a, &b]);
+    assert_eq!(results[0], [8, 7, 5, 5, 11, 0]);
+    assert_eq!(results[1], [1, 0, 0, 0, 1, 0]);
+    assert_eq!(results[2], [7, 8, 2, 15, 13, 15]);
+}
+
+#[test]
+fn complex_numbers_compute_and_move() {
+    let text = main_of(
+        "(%re: tensor<2xf32>, %im: tensor<2xf32>) -> (tensor<2x2xcomplex<f32>>, tensor<2xf32>)",
+        "%z = stablehlo.complex %re, %im : tensor<2xcomplex<f32>>
+         %0 = stablehlo.broadcast_in_dim %z, dims = [1] : (tensor<2xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+         %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x2xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+         %2 = stablehlo.multiply %0, %1 : tensor<2x2xcomplex<f32>>
+         %3 = stablehlo.abs %z : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+         return %2, %3 : tensor<2x2xcomplex<f32>>, tensor<2xf32>",
+    );
+    let results = run(&text, &[cast_slice(&[3.0_f32, 0.5]), cast_slice(&[4.0_f32, -1.0])]);
+    let products = [-7.0_f32, 24.0, 5.5, -1.0, 5.5, -1.0, -0.75, -1.0];
+    assert_eq!(values::<f32>(&results[0]), products);
+    assert_eq!(values::<f32>(&results[1]), [5.0, 0.5_f32.hypot(-1.0)]);
+}
+
+#[test]
+fn a_composite_is_its_decomposition() {
+    let text = "module {
+         func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+           %0 = stablehlo.composite \"my.twice\" %a {decomposition = @twice} : (tensor<2xf32>) -> tensor<2xf32>
+           return %0 : tensor<2xf32>
+         }
+         func.func private @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
+           %0 = stablehlo.add %a, %a : tensor<2xf32>
+           return %0 : tensor<2xf32>
+         }
+       }";
+    let results = run(text, &[cast_slice(&[1.5_f32, -4.0])]);
+    assert_eq!(values::<f32>(&results[0]), [3.0, -8.0]);
+}
+
+#[test]
+fn custom_calls_are_held_to_their_types() {
+    let text = main_of(
+        "(%a: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3xf32>)",
+        "%0:2 = stablehlo.custom_call @Qr(%a) : (tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3xf32>)
+         return %0#0, %0#1 : tensor<3x2xf32>, tensor<3xf32>",
+    );
+    let error = compile(&text).err().unwrap();
+    assert_eq!(error.code(), Code::Unimplemented);
+    assert!(error.message().contains("@Qr"), "{error}");
+    assert!(error.message().contains("with these types"), "{error}");
+}

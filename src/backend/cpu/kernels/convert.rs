@@ -18,7 +18,7 @@ use super::{complex, minifloat, narrow};
 use crate::ifrt::DType;
 
 /// Conversion to another element type.
-pub(super) trait Convert<To> {
+pub(in crate::backend::cpu) trait Convert<To> {
     fn convert(self) -> To;
 }
 

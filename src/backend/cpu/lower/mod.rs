@@ -6,6 +6,7 @@
 
 mod collective;
 mod control;
+mod custom_call;
 mod data;
 mod dot;
 mod elementwise;
@@ -40,7 +41,7 @@ pub(crate) struct Compiled {
 
 /// Compiles a module that has passed the verifier.
 pub(crate) fn compile(module: &Module) -> Result<Compiled> {
-    let function = inline(module)?;
+    let function = inline(&module.decompose_composites())?;
     let mut lowering = Lowering::new(&function);
     let arguments = &function.blocks[function.entry].arguments;
     let parameter_types = lowering.tensors(arguments)?;
@@ -161,6 +162,9 @@ impl<'f> Lowering<'f> {
             OpKind::DotGeneral(dot) => self.dot_general(op, dot),
             OpKind::Convolution(conv) => self.convolution(op, conv),
             OpKind::Cholesky { .. } | OpKind::TriangularSolve(_) => self.linalg(op),
+            OpKind::CustomCall { call_target_name, attributes, .. } => {
+                self.custom_call(op, call_target_name, attributes)
+            }
             OpKind::While | OpKind::If | OpKind::Case => self.control(op),
             OpKind::AllReduce(_)
             | OpKind::AllGather { .. }

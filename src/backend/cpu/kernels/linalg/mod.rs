@@ -1,9 +1,11 @@
-//! Factorisations and solves of stacks of dense row-major matrices, by `faer`.
+//! Factorisations and solves of stacks of dense row-major matrices, by `faer` where it fits.
 
 mod cholesky;
+mod householder;
 mod triangular_solve;
 
 pub(crate) use cholesky::Cholesky;
+pub(crate) use householder::{Qr, ReflectorProduct};
 pub(crate) use triangular_solve::TriangularSolve;
 
 /// Evaluates an expression with `$T` bound to the Rust type of a `DType` that has linear algebra.

@@ -1,0 +1,130 @@
+//! The custom calls that JAX makes on every platform. What a target means is not in the program's
+//! text, so the verifier knows nothing of it: types are checked here.
+
+use super::Lowering;
+use super::data::{operand, region};
+use crate::backend::cpu::kernels::linalg::{Qr, ReflectorProduct};
+use crate::backend::cpu::kernels::sort::Sort;
+use crate::backend::cpu::view::View;
+use crate::ifrt::Result;
+use crate::stablehlo::attribute::Attribute;
+use crate::stablehlo::{OpData, Value};
+
+impl Lowering<'_> {
+    /// Lowers a custom call by its target.
+    pub(super) fn custom_call(
+        &mut self,
+        op: &OpData,
+        target: &str,
+        attributes: &[(String, Attribute)],
+    ) -> Result<()> {
+        match target {
+            "Qr" => self.qr(op),
+            "ProductOfElementaryHouseholderReflectors" => self.reflector_product(op),
+            "ApproxTopK" => self.top_k(op, attributes),
+            _ => Err(self.unimplemented(op)),
+        }
+    }
+
+    /// `Qr`: a stack of matrices into its packed factors and as many `tau`s as it has rows or
+    /// columns, whichever are fewer.
+    fn qr(&mut self, op: &OpData) -> Result<()> {
+        let refuse = || self.unimplemented_because(op, "with these types");
+        let ([a], [packed, taus]) = (op.operands.as_slice(), op.results.as_slice()) else {
+            return Err(refuse());
+        };
+        let (a, packed, taus) = (self.tensor(*a)?, self.tensor(*packed)?, self.tensor(*taus)?);
+        let [batch @ .., rows, columns] = a.shape.dims() else { return Err(refuse()) };
+        let expected = [batch, &[*rows.min(columns)]].concat();
+        if packed != a || taus.dtype != a.dtype || taus.shape.dims() != expected {
+            return Err(refuse());
+        }
+        let kernel = Qr::new(a.dtype, [*rows, *columns]).ok_or_else(refuse)?;
+        self.kernel(op, kernel)
+    }
+
+    /// The orthogonal matrices that packed factors and `tau`s stand for.
+    fn reflector_product(&mut self, op: &OpData) -> Result<()> {
+        let refuse = || self.unimplemented_because(op, "with these types");
+        let ([a, taus], [q]) = (op.operands.as_slice(), op.results.as_slice()) else {
+            return Err(refuse());
+        };
+        let (a, taus, q) = (self.tensor(*a)?, self.tensor(*taus)?, self.tensor(*q)?);
+        let ([batch @ .., rows, columns], [taus_batch @ .., reflectors]) =
+            (a.shape.dims(), taus.shape.dims())
+        else {
+            return Err(refuse());
+        };
+        if q != a || taus.dtype != a.dtype || batch != taus_batch {
+            return Err(refuse());
+        }
+        let kernel =
+            ReflectorProduct::new(a.dtype, [*rows, *columns], *reflectors).ok_or_else(refuse)?;
+        self.kernel(op, kernel)
+    }
+
+    /// `ApproxTopK`: inputs, then an initial value each, which an exact answer has no use for. The
+    /// comparator, which the call names, is the region that inlining made of it.
+    fn top_k(&mut self, op: &OpData, attributes: &[(String, Attribute)]) -> Result<()> {
+        let refuse = |what| self.unimplemented_because(op, what);
+        let count = op.results.len();
+        let first = self.tensor(operand(op, 0)?)?;
+        let dims = first.shape.dims();
+        let integer = |name| match option(attributes, name) {
+            Some(&Attribute::Integer(value, _)) => usize::try_from(value).ok(),
+            _ => None,
+        };
+        let (Some(k), Some(dimension)) = (integer("top_k"), integer("reduction_dim")) else {
+            return Err(refuse("without `top_k` and `reduction_dim`"));
+        };
+        if option(attributes, "aggregate_to_topk") != Some(&Attribute::Bool(true)) {
+            return Err(refuse("without `aggregate_to_topk`"));
+        }
+        let mut kept = dims.to_vec();
+        match kept.get_mut(dimension) {
+            Some(size) if k <= *size => *size = k,
+            _ => return Err(refuse("with these sizes")),
+        }
+        let inputs = op.operands.get(..count).unwrap_or_default();
+        let fits = |(&input, &result): (&Value, &Value)| -> Result<bool> {
+            let (input, result) = (self.tensor(input)?, self.tensor(result)?);
+            Ok(input.shape.dims() == dims
+                && result.shape.dims() == kept
+                && result.dtype == input.dtype)
+        };
+        let some_differ =
+            inputs.iter().zip(&op.results).map(fits).collect::<Result<Vec<_>>>()?.contains(&false);
+        if some_differ || op.operands.len() != 2 * count {
+            return Err(refuse("with these types"));
+        }
+        let comparator = region(op)?;
+        let block = self.function.regions[comparator].block;
+        let parameters = self.tensors(&self.function.blocks[block].arguments)?;
+        let pairs = inputs.iter().flat_map(|&input| [input, input]);
+        let expected =
+            pairs.map(|input| Ok(self.tensor(input)?.dtype)).collect::<Result<Vec<_>>>()?;
+        if !parameters.iter().map(|ty| ty.dtype).eq(expected) {
+            return Err(refuse("with this comparator"));
+        }
+        let comparator = self.scalar_body(op, comparator)?;
+        let kernel = Sort::new(comparator, self.widths(inputs)?, dims, dimension);
+        let sources = inputs.iter().map(|&input| self.dense(input)).collect::<Result<Vec<_>>>()?;
+        self.consume(&op.operands);
+        let mut sorted = Vec::with_capacity(count);
+        for (&input, &result) in inputs.iter().zip(&op.results) {
+            let slot = self.new_slot(self.tensor(input)?.size_bytes());
+            let (start, steps) = (vec![0; dims.len()], vec![1; dims.len()]);
+            self.define(result, slot, View::dense(dims).slice(&start, &kept, &steps));
+            sorted.push(slot);
+        }
+        self.emit(kernel, sources, sorted);
+        Ok(())
+    }
+}
+
+/// An entry of `mhlo.backend_config`.
+fn option<'a>(attributes: &'a [(String, Attribute)], name: &str) -> Option<&'a Attribute> {
+    let config = attributes.iter().find(|(name, _)| name == "mhlo.backend_config");
+    let Some((_, Attribute::Dictionary(entries))) = config else { return None };
+    entries.iter().find(|(entry, _)| entry == name).map(|(_, value)| value)
+}
