@@ -399,7 +399,8 @@ fn composite_properties(composite: &Composite) -> Vec<String> {
 }
 
 fn channel(channel_id: i64) -> Option<String> {
-    let handle = format!("#stablehlo.channel_handle<handle = {channel_id}, type = 1>");
+    // What portable artifacts read back as: they keep no type of a channel between devices.
+    let handle = format!("#stablehlo.channel_handle<handle = {channel_id}, type = 0>");
     (channel_id != 0).then(|| format!("channel_handle = {handle}"))
 }
 
