@@ -5,11 +5,12 @@
 //!   news of failures.
 //! - [`Communicator`]: the collectives of one member.
 //! - [`transport`]: bytes between members, over QUIC or, in tests, a simulated network.
+//! - [`shared_memory`]: memory that the processes of one host share.
 //!
 //! Bytes from a peer never panic and never allocate without a bound (invariant I5). Every wait has
 //! a deadline (I3). There is no global state: two jobs can live in one process (I6).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod algorithm;
 mod communicator;
@@ -22,6 +23,7 @@ mod ids;
 mod reduce;
 mod rendezvous;
 mod secret;
+pub mod shared_memory;
 mod topology;
 pub mod transport;
 mod world;

@@ -1,0 +1,484 @@
+//! The allocator of one place's arena.
+//!
+//! Free memory is of two kinds: *resident*, with pages that hold what they last held, and *holes*,
+//! whole pages that the system has not provided yet or was given back. An allocation takes the
+//! smallest resident extent that fits, else pages from a hole. Freed extents are resident and join
+//! their neighbours; beyond a bound, large ones become holes.
+//!
+//! Extents are values that cannot overlap (see `mapping`), so a mistake here can waste memory but
+//! not lend it twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::mapping::Extent;
+
+/// What every allocation is aligned to: a cache line.
+const LINE_BYTES: usize = 64;
+
+/// From here on allocations are whole pages, and freed extents can give theirs back.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// How many bytes of freed memory keep their pages, for allocations to come.
+const RETAINED_BYTES: usize = 64 << 20;
+
+/// The memory that one process shares with its host's others.
+pub struct Arena {
+    free: Mutex<Free>,
+    capacity_bytes: usize,
+    retained_bytes: usize,
+    page_bytes: usize,
+}
+
+/// Bytes of an [`Arena`]. Dropping them frees them.
+///
+/// They begin on a cache line, or on a page from 64 KiB on.
+pub struct SharedBytes {
+    extent: Extent,
+    length: usize,
+    arena: Arc<Arena>,
+}
+
+/// Why an arena has no memory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// The arena has no addresses left.
+    #[error(
+        "no room for {asked_bytes} bytes in the shared arena: {in_use_bytes} of its \
+         {capacity_bytes} are in use"
+    )]
+    Full {
+        /// The allocation.
+        asked_bytes: usize,
+        /// What is allocated.
+        in_use_bytes: usize,
+        /// What there is.
+        capacity_bytes: usize,
+    },
+    /// The system has no memory left.
+    #[error("no memory for {asked_bytes} bytes of the shared arena: {source}")]
+    NoMemory {
+        /// The allocation.
+        asked_bytes: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+#[derive(Default)]
+struct Free {
+    resident: Extents,
+    holes: Extents,
+}
+
+impl Arena {
+    /// An arena of the pages of `extent`, none of which is resident.
+    pub(super) fn new(extent: Extent) -> Self {
+        Self::retaining(RETAINED_BYTES, extent)
+    }
+
+    /// An arena that keeps the pages of up to `retained_bytes` of free memory.
+    pub(super) fn retaining(retained_bytes: usize, extent: Extent) -> Self {
+        let capacity_bytes = extent.len();
+        let mut free = Free::default();
+        free.holes.insert(extent);
+        let page_bytes = rustix::param::page_size();
+        Self { free: Mutex::new(free), capacity_bytes, retained_bytes, page_bytes }
+    }
+
+    /// `length_bytes` zeros.
+    ///
+    /// # Errors
+    /// When the arena is full or the system has no memory.
+    pub fn allocate(self: &Arc<Self>, length_bytes: usize) -> Result<SharedBytes, ArenaError> {
+        let alignment = if length_bytes < LARGE_BYTES { LINE_BYTES } else { self.page_bytes };
+        let extent = length_bytes
+            .max(1)
+            .checked_next_multiple_of(alignment)
+            .ok_or_else(|| self.full(length_bytes))
+            .and_then(|rounded| self.take(length_bytes, rounded, alignment))?;
+        Ok(SharedBytes { extent, length: length_bytes, arena: Arc::clone(self) })
+    }
+
+    /// How many bytes are allocated, what rounding adds included.
+    pub fn bytes_in_use(&self) -> usize {
+        let free = self.free();
+        self.capacity_bytes - free.resident.bytes - free.holes.bytes
+    }
+
+    /// How many bytes can be allocated at most.
+    pub fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
+    }
+
+    /// An extent of `rounded` bytes, all zero.
+    fn take(
+        &self,
+        asked_bytes: usize,
+        rounded: usize,
+        alignment: usize,
+    ) -> Result<Extent, ArenaError> {
+        let resident = self.free().resident.take(rounded, alignment);
+        if let Some(mut extent) = resident {
+            extent.fill(0);
+            return Ok(extent);
+        }
+        match self.take_from_hole(rounded) {
+            Ok(Some(extent)) => return Ok(extent),
+            // Free memory may help where it is: as pages for the system, as addresses for us.
+            Ok(None) | Err(_) => self.trim(),
+        }
+        match self.take_from_hole(rounded) {
+            Ok(Some(extent)) => Ok(extent),
+            Ok(None) => Err(self.full(asked_bytes)),
+            Err(source) => Err(ArenaError::NoMemory { asked_bytes, source }),
+        }
+    }
+
+    /// New pages, of which the first `rounded` bytes are returned and the others are resident.
+    fn take_from_hole(&self, rounded: usize) -> io::Result<Option<Extent>> {
+        let pages = rounded.max(LARGE_BYTES).next_multiple_of(self.page_bytes);
+        let Some(mut extent) = self.free().holes.take(pages, self.page_bytes) else {
+            return Ok(None);
+        };
+        if let Err(error) = extent.commit() {
+            self.discard(extent);
+            return Err(error);
+        }
+        let rest = extent.split_off(rounded);
+        self.free().resident.insert(rest);
+        Ok(Some(extent))
+    }
+
+    fn put_back(&self, extent: Extent) {
+        let mut free = self.free();
+        let start = free.resident.insert(extent);
+        if free.resident.bytes <= self.retained_bytes {
+            return;
+        }
+        let Some(mut extent) = free.resident.remove(start) else { return };
+        let pages = self.pages_of(&extent);
+        if pages.len() < LARGE_BYTES {
+            free.resident.insert(extent);
+            return;
+        }
+        let mut inner = extent.split_off(pages.start - extent.offset());
+        let tail = inner.split_off(pages.len());
+        free.resident.insert(extent);
+        free.resident.insert(tail);
+        // The system takes its time, and nobody else can reach what is discarded.
+        drop(free);
+        self.discard(inner);
+    }
+
+    /// Makes holes of all resident extents that hold whole pages.
+    fn trim(&self) {
+        let resident = mem::take(&mut self.free().resident);
+        for mut extent in resident.by_start.into_values() {
+            let pages = self.pages_of(&extent);
+            let mut inner = extent.split_off(pages.start - extent.offset());
+            let tail = inner.split_off(pages.len());
+            let mut free = self.free();
+            free.resident.insert(extent);
+            free.resident.insert(tail);
+            drop(free);
+            self.discard(inner);
+        }
+    }
+
+    /// The whole pages of `extent`; empty where it begins if it has none.
+    fn pages_of(&self, extent: &Extent) -> std::ops::Range<usize> {
+        let start = extent.offset().next_multiple_of(self.page_bytes);
+        let end = extent.end() - extent.end() % self.page_bytes;
+        if start < end { start..end } else { extent.offset()..extent.offset() }
+    }
+
+    /// Makes a hole of `extent`, which consists of whole pages.
+    fn discard(&self, mut extent: Extent) {
+        let discarded = extent.is_empty() || extent.discard().is_ok();
+        let mut free = self.free();
+        let kind = if discarded { &mut free.holes } else { &mut free.resident };
+        kind.insert(extent);
+    }
+
+    fn full(&self, asked_bytes: usize) -> ArenaError {
+        let (in_use_bytes, capacity_bytes) = (self.bytes_in_use(), self.capacity_bytes);
+        ArenaError::Full { asked_bytes, in_use_bytes, capacity_bytes }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Extents of one kind, none of them empty, none of them adjacent.
+#[derive(Default)]
+struct Extents {
+    by_start: BTreeMap<usize, Extent>,
+    /// Length and start of each.
+    by_length: BTreeSet<(usize, usize)>,
+    bytes: usize,
+}
+
+impl Extents {
+    /// Adds `extent`, joined with its neighbours; where the whole begins.
+    fn insert(&mut self, mut extent: Extent) -> usize {
+        if extent.is_empty() {
+            return extent.offset();
+        }
+        let before = self.by_start.range(..extent.offset()).next_back().map(|(start, _)| *start);
+        if let Some(mut before) = before.and_then(|start| self.remove(start)) {
+            match before.join(extent) {
+                Ok(()) => extent = before,
+                Err(apart) => {
+                    self.add(before);
+                    extent = apart;
+                }
+            }
+        }
+        if let Some(after) = self.remove(extent.end())
+            && let Err(apart) = extent.join(after)
+        {
+            self.add(apart);
+        }
+        self.add(extent)
+    }
+
+    /// Takes `length` bytes at a multiple of `alignment` out of the smallest extent that has them.
+    fn take(&mut self, length: usize, alignment: usize) -> Option<Extent> {
+        let padding = |start: usize| start.next_multiple_of(alignment) - start;
+        let (_, start) = *self
+            .by_length
+            .range((length, 0)..)
+            .find(|(available, start)| available - length >= padding(*start))?;
+        let mut front = self.remove(start)?;
+        let mut extent = front.split_off(padding(start));
+        let rest = extent.split_off(length);
+        for part in [front, rest] {
+            if !part.is_empty() {
+                self.add(part);
+            }
+        }
+        Some(extent)
+    }
+
+    fn remove(&mut self, start: usize) -> Option<Extent> {
+        let extent = self.by_start.remove(&start)?;
+        self.by_length.remove(&(extent.len(), start));
+        self.bytes -= extent.len();
+        Some(extent)
+    }
+
+    fn add(&mut self, extent: Extent) -> usize {
+        let start = extent.offset();
+        self.bytes += extent.len();
+        self.by_length.insert((extent.len(), start));
+        self.by_start.insert(start, extent);
+        start
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.extent[..self.length]
+    }
+}
+
+impl DerefMut for SharedBytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.extent[..self.length]
+    }
+}
+
+impl Drop for SharedBytes {
+    fn drop(&mut self) {
+        self.arena.put_back(self.extent.split_off(0));
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("capacity_bytes", &self.capacity_bytes)
+            .field("bytes_in_use", &self.bytes_in_use())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SharedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedBytes").field(&self.extent).field(&self.length).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Segment;
+    use super::super::mapping::{Mapping, Parts, create_file};
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    /// A mapping whose private part has `length_bytes`, and an arena over it.
+    fn arena(length_bytes: usize, retained_bytes: usize) -> (Arc<Mapping>, Arc<Arena>) {
+        let file = create_file(u64::try_from(length_bytes).unwrap()).unwrap();
+        let parts = Parts { length_bytes, words: 0..0, private: 0..length_bytes };
+        let (mapping, extent) = Mapping::new(file, parts).unwrap();
+        (mapping, Arc::new(Arena::retaining(retained_bytes, extent)))
+    }
+
+    fn resident_bytes(mapping: &Mapping) -> usize {
+        usize::try_from(rustix::fs::fstat(mapping.file()).unwrap().st_blocks * 512).unwrap()
+    }
+
+    #[test]
+    fn allocations_are_aligned_and_zero_even_when_reused() {
+        let (_, arena) = arena(64 * MIB, MIB);
+        for _ in 0..3 {
+            let mut kept = Vec::new();
+            for length in
+                [0, 1, 63, 64, 65, 4096, LARGE_BYTES - 1, LARGE_BYTES, LARGE_BYTES + 1, MIB]
+            {
+                let mut bytes = arena.allocate(length).unwrap();
+                assert_eq!(bytes.len(), length);
+                let alignment = if length < LARGE_BYTES { 64 } else { arena.page_bytes };
+                assert_eq!(bytes.as_ptr().align_offset(alignment), 0, "{length}");
+                assert!(bytes.iter().all(|&byte| byte == 0), "{length}");
+                bytes.fill(0xA5);
+                kept.push(bytes);
+            }
+            assert!(kept.iter().all(|bytes| bytes.iter().all(|&byte| byte == 0xA5)));
+        }
+        assert_eq!(arena.bytes_in_use(), 0);
+    }
+
+    #[test]
+    fn freed_memory_is_reused_at_once() {
+        let (mapping, arena) = arena(64 * MIB, 2 * MIB);
+        let first = arena.allocate(1000).unwrap().as_ptr().addr();
+        assert_eq!(arena.allocate(1000).unwrap().as_ptr().addr(), first);
+        let large = arena.allocate(MIB).unwrap().as_ptr().addr();
+        assert_eq!(arena.allocate(MIB).unwrap().as_ptr().addr(), large);
+        assert!(resident_bytes(&mapping) <= 2 * MIB);
+    }
+
+    #[test]
+    fn ten_thousand_allocations_leave_nothing_behind() {
+        let (mapping, arena) = arena(256 * MIB, 0);
+        let sizes = [1, 700, 4096, 65_536, 70_001];
+        let mut live = std::collections::VecDeque::new();
+        for (i, size) in (0..10_000).zip(sizes.into_iter().cycle()) {
+            let mut bytes = arena.allocate(size).unwrap();
+            bytes[size - 1] = 1;
+            live.push_back(bytes);
+            if live.len() > 100 {
+                // Not in the order of their birth.
+                drop(live.remove(i % 100));
+            }
+        }
+        drop(live);
+        assert_eq!(arena.bytes_in_use(), 0);
+        // Pieces too small to be worth a call each are left, and wait for small allocations.
+        assert!(resident_bytes(&mapping) < LARGE_BYTES, "{}", resident_bytes(&mapping));
+        arena.trim();
+        assert_eq!(resident_bytes(&mapping), 0);
+    }
+
+    #[test]
+    fn freed_pages_go_back_beyond_what_is_retained() {
+        let (mapping, arena) = arena(256 * MIB, 8 * MIB);
+        let allocations: Vec<_> = (0..32).map(|_| arena.allocate(2 * MIB).unwrap()).collect();
+        assert_eq!(resident_bytes(&mapping), 64 * MIB);
+        drop(allocations);
+        assert!(resident_bytes(&mapping) <= 8 * MIB, "{}", resident_bytes(&mapping));
+        assert_eq!(arena.bytes_in_use(), 0);
+    }
+
+    #[test]
+    fn a_full_arena_says_so_and_recovers() {
+        let (_, arena) = arena(4 * MIB, 4 * MIB);
+        let small: Vec<_> = (0..8).map(|_| arena.allocate(MIB / 4).unwrap()).collect();
+        let rest = arena.allocate(2 * MIB).unwrap();
+        let error = arena.allocate(1).unwrap_err().to_string();
+        assert!(error.contains("1 bytes in the shared arena: 4194304 of its 4194304"), "{error}");
+        assert!(matches!(arena.allocate(usize::MAX), Err(ArenaError::Full { .. })));
+        drop(small);
+        assert!(arena.allocate(2 * MIB + 1).is_err());
+        drop(rest);
+        // What was resident in pieces, with holes between, serves as a whole.
+        assert_eq!(arena.allocate(4 * MIB).unwrap().len(), 4 * MIB);
+    }
+
+    #[test]
+    fn bytes_outlive_the_handles_on_their_arena_and_segment() {
+        let segment = Segment::create(1).unwrap();
+        let mut bytes = segment.arena().allocate(100).unwrap();
+        drop(segment);
+        bytes.fill(3);
+        assert_eq!(*bytes, [3; 100]);
+    }
+
+    #[test]
+    fn threads_never_hold_the_same_bytes() {
+        let (_, arena) = arena(64 * MIB, MIB);
+        std::thread::scope(|scope| {
+            for value in 1..=4_u8 {
+                let arena = &arena;
+                scope.spawn(move || {
+                    for i in 0..200_usize {
+                        let mut bytes = arena.allocate(1 + i * 977 % 100_000).unwrap();
+                        assert!(bytes.iter().all(|&byte| byte == 0));
+                        bytes.fill(value);
+                        std::thread::yield_now();
+                        assert!(bytes.iter().all(|&byte| byte == value));
+                    }
+                });
+            }
+        });
+        assert_eq!(arena.bytes_in_use(), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Whatever the order of allocating and freeing: live allocations keep their values, what
+        /// is in use adds up, and all of it is free in one piece at the end.
+        #[test]
+        fn any_sequence_keeps_its_books(
+            retained in prop_oneof![Just(0), Just(MIB), Just(64 * MIB)],
+            steps in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..300_000, any::<bool>()), 1..80),
+        ) {
+            let (_, arena) = arena(64 * MIB, retained);
+            let mut live: Vec<(u8, SharedBytes)> = Vec::new();
+            for (value, (index, length, free)) in (1..).zip(steps) {
+                if free && !live.is_empty() {
+                    live.swap_remove(index.index(live.len()));
+                } else {
+                    let mut bytes = arena.allocate(length).unwrap();
+                    prop_assert!(bytes.iter().all(|&byte| byte == 0));
+                    bytes.fill(value);
+                    live.push((value, bytes));
+                }
+                let in_use: usize = live.iter().map(|(_, bytes)| bytes.extent.len()).sum();
+                prop_assert_eq!(arena.bytes_in_use(), in_use);
+            }
+            for (value, bytes) in &live {
+                prop_assert!(bytes.iter().all(|byte| byte == value));
+            }
+            drop(live);
+            arena.trim();
+            let free = arena.free();
+            prop_assert_eq!(free.holes.by_start.len(), 1);
+            prop_assert_eq!(free.holes.bytes, 64 * MIB);
+        }
+    }
+}
