@@ -321,11 +321,29 @@ pub fn address_towards(peer: SocketAddr) -> io::Result<IpAddr> {
 fn bind_socket(address: SocketAddr) -> io::Result<UdpSocket> {
     let domain = socket2::Domain::for_address(address);
     let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, Some(socket2::Protocol::UDP))?;
-    // More buffer is better, less is no error.
-    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
-    let _ = socket.set_send_buffer_size(SOCKET_BUFFER_BYTES);
+    raise_buffers(&socket)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
+}
+
+/// Asks for large buffers and says what to change when the kernel refuses: a small receive buffer
+/// drops packets when several peers send at once.
+fn raise_buffers(socket: &socket2::Socket) -> io::Result<()> {
+    socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
+    socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
+    for (granted, limit) in [
+        (socket.recv_buffer_size()?, "net.core.rmem_max"),
+        (socket.send_buffer_size()?, "net.core.wmem_max"),
+    ] {
+        if granted < SOCKET_BUFFER_BYTES {
+            tracing::warn!(
+                "the kernel grants {granted} bytes of UDP buffer where {SOCKET_BUFFER_BYTES} are \
+                 asked for: between hosts that costs speed; raise it with \
+                 `sysctl -w {limit}={SOCKET_BUFFER_BYTES}`"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Performs the handshakes of incoming connections, until the endpoint or the receiver is gone.

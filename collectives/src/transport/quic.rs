@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use quinn::congestion::CubicConfig;
+use bytes::Bytes;
 use quinn::{
     Connection, ConnectionError, MtuDiscoveryConfig, ReadError, ReadExactError, RecvStream,
     SendStream, TransportConfig, VarInt, WriteError,
@@ -27,6 +27,7 @@ use quinn::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
+use self::window::BatchWindows;
 use super::drive::{Failure, Transfer, drive, instant};
 use super::local::copy;
 use super::news::departure;
@@ -48,14 +49,18 @@ const STREAMS: u32 = 4096;
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 
 /// Bytes that may be sent to one peer before it acknowledges any.
-const SEND_WINDOW_BYTES: u64 = 64 << 20;
+const SEND_WINDOW_BYTES: u64 = 4 << 20;
 
-/// Bytes sent to one peer before the network has shown what it bears. Hosts of one job are close to
-/// each other; losses are answered as anywhere.
-const INITIAL_WINDOW_BYTES: u64 = 1 << 20;
+/// What is copied at a time to be sent: the allocator hands the same memory out again.
+const SEND_CHUNK_BYTES: usize = 64 << 10;
 
-/// The largest packet worth trying: a jumbo frame less the headers of IPv6 and UDP.
-const LARGEST_PACKET_BYTES: u16 = 8952;
+/// The largest packet tried. Quinn gives the kernel up to ten packets in one call, which takes
+/// 65507 bytes and drops the whole call beyond.
+const LARGEST_PACKET_BYTES: u16 = 65507 / 10;
+
+/// Packets that may overtake one before that counts as lost: a sender that moves to another core
+/// makes a whole batch overtake.
+const REORDERING_PACKETS: u32 = 128;
 
 /// How often a connection without traffic shows the other side that it is there. It also finds
 /// out soon that a stopped peer goes on, where the retransmission timer would have backed off.
@@ -122,8 +127,6 @@ enum Arrival {
 pub fn transport_config() -> Arc<TransportConfig> {
     let mut mtu = MtuDiscoveryConfig::default();
     mtu.upper_bound(LARGEST_PACKET_BYTES);
-    let mut congestion = CubicConfig::default();
-    congestion.initial_window(INITIAL_WINDOW_BYTES);
     let mut config = TransportConfig::default();
     config
         .max_concurrent_uni_streams(VarInt::from_u32(STREAMS))
@@ -132,7 +135,8 @@ pub fn transport_config() -> Arc<TransportConfig> {
         .receive_window(VarInt::MAX)
         .send_window(SEND_WINDOW_BYTES)
         .datagram_receive_buffer_size(None)
-        .congestion_controller_factory(Arc::new(congestion))
+        .congestion_controller_factory(Arc::new(BatchWindows))
+        .packet_threshold(REORDERING_PACKETS)
         .mtu_discovery_config(Some(mtu))
         .max_idle_timeout(None)
         .keep_alive_interval(Some(KEEP_ALIVE));
@@ -335,7 +339,9 @@ impl Shared {
             stream.write_all(&whole[..HEAD_BYTES + bytes.len()]).await.map_err(given_up)?;
         } else {
             stream.write_all(&head).await.map_err(given_up)?;
-            stream.write_all(bytes).await.map_err(given_up)?;
+            for chunk in bytes.chunks(SEND_CHUNK_BYTES) {
+                stream.write_chunk(Bytes::copy_from_slice(chunk)).await.map_err(given_up)?;
+            }
         }
         stream.finish().ok_or_else(|| gone(peer, "it stopped reading"))
     }
@@ -537,6 +543,13 @@ impl Unfinished {
         }
     }
 
+    async fn write_chunk(&mut self, chunk: Bytes) -> Result<(), WriteError> {
+        match &mut self.0 {
+            Some(stream) => stream.write_chunk(chunk).await,
+            None => Err(WriteError::ClosedStream),
+        }
+    }
+
     /// Ends the stream; `None` if the receiver has stopped it.
     fn finish(mut self) -> Option<SendStream> {
         let mut stream = self.0.take()?;
@@ -596,6 +609,8 @@ impl fmt::Debug for QuicTransport {
         f.debug_struct("QuicTransport").field("rank", &self.shared.rank).finish_non_exhaustive()
     }
 }
+
+mod window;
 
 #[cfg(test)]
 mod tests;

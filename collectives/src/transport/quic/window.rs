@@ -1,0 +1,164 @@
+//! How much may be under way to a peer: a window that does not limit hosts of one job.
+//!
+//! The window begins at its largest and shrinks only where packets are lost, as TCP's does, so a
+//! receiver whose socket holds little, or a slow link, is still not flooded. It opens for whole
+//! batches or not at all: a sender that follows every acknowledgement with the few packets it makes
+//! room for never fills a segmentation offload again. There is no pacing, which quinn leaves out
+//! for windows that no 32 bits hold.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use quinn::congestion::{Controller, ControllerFactory};
+
+/// More than fast links between neighbours hold; less than a socket's buffer when it is raised.
+const LARGEST_WINDOW_BYTES: u64 = 2 << 20;
+
+/// Four packets of the smallest size.
+const SMALLEST_WINDOW_BYTES: u64 = 4 * 1200;
+
+/// What one system call may send.
+const BATCH_BYTES: u64 = 64 << 10;
+
+/// No limit, and no pacing.
+const OPEN: u64 = 1 << 40;
+
+/// Makes a [`BatchWindow`] for each connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BatchWindows;
+
+/// The congestion control of one connection.
+#[derive(Clone, Copy, Debug)]
+struct BatchWindow {
+    window_bytes: u64,
+    /// Up to here the window doubles in a round trip; from here on it grows by a batch.
+    threshold_bytes: u64,
+    in_flight_bytes: u64,
+    /// When the window last shrank: losses of what was sent before are the same event.
+    shrunk: Option<Instant>,
+}
+
+impl ControllerFactory for BatchWindows {
+    fn build(self: Arc<Self>, _now: Instant, _mtu: u16) -> Box<dyn Controller> {
+        Box::new(BatchWindow {
+            window_bytes: LARGEST_WINDOW_BYTES,
+            threshold_bytes: LARGEST_WINDOW_BYTES,
+            in_flight_bytes: 0,
+            shrunk: None,
+        })
+    }
+}
+
+impl Controller for BatchWindow {
+    fn on_sent(&mut self, _now: Instant, bytes: u64, _last_packet_number: u64) {
+        self.in_flight_bytes = self.in_flight_bytes.saturating_add(bytes);
+    }
+
+    fn on_ack(
+        &mut self,
+        _now: Instant,
+        _sent: Instant,
+        bytes: u64,
+        _app_limited: bool,
+        _rtt: &quinn_proto::RttEstimator,
+    ) {
+        let growth = if self.window_bytes < self.threshold_bytes {
+            bytes
+        } else {
+            bytes.min(BATCH_BYTES.saturating_mul(bytes) / self.window_bytes)
+        };
+        self.window_bytes = self.window_bytes.saturating_add(growth).min(LARGEST_WINDOW_BYTES);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        _now: Instant,
+        in_flight: u64,
+        _app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        self.in_flight_bytes = in_flight;
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        self.in_flight_bytes = self.in_flight_bytes.saturating_sub(lost_bytes);
+        if self.shrunk.is_some_and(|shrunk| sent <= shrunk) {
+            return;
+        }
+        self.shrunk = Some(now);
+        self.threshold_bytes = (self.window_bytes / 10 * 7).max(SMALLEST_WINDOW_BYTES);
+        self.window_bytes =
+            if is_persistent_congestion { SMALLEST_WINDOW_BYTES } else { self.threshold_bytes };
+    }
+
+    fn on_mtu_update(&mut self, _new_mtu: u16) {}
+
+    fn window(&self) -> u64 {
+        let batch = BATCH_BYTES.min(self.window_bytes / 2);
+        if self.in_flight_bytes + batch <= self.window_bytes { OPEN } else { 1 }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(*self)
+    }
+
+    fn initial_window(&self) -> u64 {
+        LARGEST_WINDOW_BYTES
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn window() -> Box<dyn Controller> {
+        Arc::new(BatchWindows).build(Instant::now(), 1200)
+    }
+
+    fn is_open(window: &dyn Controller) -> bool {
+        window.window() == OPEN
+    }
+
+    #[test]
+    fn it_opens_for_whole_batches_only() {
+        let (mut window, now) = (window(), Instant::now());
+        window.on_sent(now, LARGEST_WINDOW_BYTES - BATCH_BYTES, 1);
+        assert!(is_open(&*window));
+        window.on_sent(now, 1, 2);
+        assert_eq!(window.window(), 1);
+        window.on_end_acks(now, LARGEST_WINDOW_BYTES - BATCH_BYTES, false, Some(2));
+        assert!(is_open(&*window));
+    }
+
+    #[test]
+    fn losses_shrink_it_once_a_round_trip_and_never_close_it() {
+        let (mut window, start) = (window(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        let after = LARGEST_WINDOW_BYTES / 10 * 7;
+        window.on_sent(at(0), after, 1);
+        window.on_congestion_event(at(10), at(0), false, 0);
+        window.on_congestion_event(at(11), at(1), false, 0);
+        assert!(!is_open(&*window));
+        window.on_end_acks(at(12), after - BATCH_BYTES, false, Some(1));
+        assert!(is_open(&*window));
+        for ms in 20..200 {
+            window.on_congestion_event(at(ms), at(ms - 1), ms % 2 == 0, 1 << 30);
+        }
+        assert!(is_open(&*window));
+        window.on_sent(at(300), SMALLEST_WINDOW_BYTES, 9);
+        assert!(!is_open(&*window));
+    }
+}
