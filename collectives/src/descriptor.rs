@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::element::{ElementType, Reduction};
+use crate::element::{ElementType, OperatorName};
 use crate::ids::Member;
 
 /// The operations that a group can run together.
@@ -15,10 +15,16 @@ pub enum CollectiveKind {
     AllGather,
     AllReduce,
     AllToAll,
+    AllToAllV,
     Barrier,
     Broadcast,
     CollectivePermute,
+    Gather,
+    Reduce,
     ReduceScatter,
+    Scatter,
+    Send,
+    SendRecv,
 }
 
 /// Which collective of a program a member enters.
@@ -66,12 +72,13 @@ pub struct Signature {
     /// The operation.
     pub kind: CollectiveKind,
     /// The reduction, where there is one.
-    pub reduction: Option<Reduction>,
+    pub reduction: Option<OperatorName>,
     /// The type of the elements; `None` for a barrier.
     pub element: Option<ElementType>,
-    /// Elements of one member's operand.
+    /// Elements of one member's operand, for a scatter those of its result; 0 where every member
+    /// has another number.
     pub count: u64,
-    /// The root's position in the group, where there is one.
+    /// The root's position in the group, where there is one; of a send, the sender's.
     pub root: Option<u32>,
     /// A digest of the source-target pairs, where there are any.
     pub pairs: Option<u64>,
@@ -134,10 +141,16 @@ impl fmt::Display for CollectiveKind {
             Self::AllGather => "all_gather",
             Self::AllReduce => "all_reduce",
             Self::AllToAll => "all_to_all",
+            Self::AllToAllV => "all_to_all_v",
             Self::Barrier => "barrier",
             Self::Broadcast => "broadcast",
             Self::CollectivePermute => "collective_permute",
+            Self::Gather => "gather",
+            Self::Reduce => "reduce",
             Self::ReduceScatter => "reduce_scatter",
+            Self::Scatter => "scatter",
+            Self::Send => "send",
+            Self::SendRecv => "send_recv",
         })
     }
 }
@@ -171,8 +184,11 @@ impl fmt::Display for Signature {
         if let Some(reduction) = self.reduction {
             write!(f, "{reduction}, ")?;
         }
-        if let Some(element) = self.element {
-            write!(f, "{element}, {} elements", self.count)?;
+        match self.element {
+            // The counts differ between members.
+            Some(element) if self.kind == CollectiveKind::AllToAllV => write!(f, "{element}")?,
+            Some(element) => write!(f, "{element}, {} elements", self.count)?,
+            None => {}
         }
         if let Some(root) = self.root {
             write!(f, ", root {root}")?;
@@ -195,6 +211,7 @@ impl fmt::Display for Descriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::Reduction;
 
     #[test]
     fn the_order_of_members_is_part_of_a_groups_name() {
@@ -218,7 +235,7 @@ mod tests {
     fn a_descriptor_reads_as_the_call() {
         let mut descriptor = Descriptor {
             signature: Signature {
-                reduction: Some(Reduction::Sum),
+                reduction: Some(OperatorName::Named(Reduction::Sum)),
                 ..Signature::new(CollectiveKind::AllReduce, ElementType::F32, 400)
             },
             key: None,

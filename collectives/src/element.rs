@@ -18,10 +18,29 @@ pub enum ElementType {
     U16,
     U32,
     U64,
+    /// The low two bits of a byte: those above are ignored where it is read, 0 where it is written.
+    I2,
+    /// The low four bits of a byte, as [`ElementType::I2`].
+    I4,
+    /// The low two bits of a byte, as [`ElementType::I2`].
+    U2,
+    /// The low four bits of a byte, as [`ElementType::I2`].
+    U4,
     F16,
     BF16,
     F32,
     F64,
+    F8E3M4,
+    F8E4M3,
+    F8E4M3FN,
+    F8E4M3B11FNUZ,
+    F8E4M3FNUZ,
+    F8E5M2,
+    F8E5M2FNUZ,
+    /// Two of [`ElementType::F32`]: real, imaginary.
+    C64,
+    /// Two of [`ElementType::F64`]: real, imaginary.
+    C128,
     /// Bytes that are moved and never reduced: every type that arithmetic does not know.
     Opaque {
         /// Bytes of one element, at least 1.
@@ -32,9 +51,10 @@ pub enum ElementType {
 /// How the elements of several members become one, in the order of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reduction {
-    /// The sum: integers wrap, booleans take or, 16-bit floats accumulate in f32 and round once.
+    /// The sum: integers wrap, booleans take or, floats of 8 and 16 bits accumulate in f32 and
+    /// round once.
     Sum,
-    /// The product: integers wrap, booleans take and, 16-bit floats as for the sum.
+    /// The product: integers wrap, booleans take and, floats of 8 and 16 bits as for the sum.
     Product,
     /// The least: NaN if any is NaN, and -0 is less than +0.
     Min,
@@ -46,11 +66,48 @@ pub enum Reduction {
     Or,
     /// Exclusive or, bit by bit; of booleans and integers.
     Xor,
+    /// The sum divided by the number of members, in the type in which the sum accumulates; of
+    /// floats and complex numbers. The mean of integers has no rounding that all would expect.
+    Mean,
+}
+
+/// How operands become one: by a reduction that this package knows, or by the caller's function.
+#[derive(Clone, Copy, Debug)]
+pub enum Operator<'a> {
+    /// One that the package knows.
+    Named(Reduction),
+    /// The caller's.
+    Function(ReductionFunction<'a>),
+}
+
+/// An [`Operator`] as members compare it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum OperatorName {
+    /// One that the package knows.
+    Named(Reduction),
+    /// The caller's.
+    Function {
+        /// [`ReductionFunction::fingerprint`].
+        fingerprint: u64,
+    },
+}
+
+/// A reduction of the caller's: of elements of any type, [`ElementType::Opaque`] ones too.
+#[derive(Clone, Copy)]
+pub struct ReductionFunction<'a> {
+    /// What members compare to tell whether they mean the same function.
+    pub fingerprint: u64,
+    /// Makes each element `a` of the first block, and the element `b` at its place in the second,
+    /// the `a` of the next member's turn.
+    ///
+    /// Blocks are equally long, of whole elements and of any alignment. Where an operand is cut
+    /// into blocks must not matter, nor which thread calls.
+    pub fold: &'a (dyn Fn(&mut [u8], &[u8]) + Sync),
 }
 
 impl ElementType {
     /// Every type that has arithmetic: all but [`ElementType::Opaque`].
-    pub const ARITHMETIC: [Self; 13] = [
+    pub const ARITHMETIC: [Self; 26] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -60,39 +117,114 @@ impl ElementType {
         Self::U16,
         Self::U32,
         Self::U64,
+        Self::I2,
+        Self::I4,
+        Self::U2,
+        Self::U4,
         Self::F16,
         Self::BF16,
         Self::F32,
         Self::F64,
+        Self::F8E3M4,
+        Self::F8E4M3,
+        Self::F8E4M3FN,
+        Self::F8E4M3B11FNUZ,
+        Self::F8E4M3FNUZ,
+        Self::F8E5M2,
+        Self::F8E5M2FNUZ,
+        Self::C64,
+        Self::C128,
     ];
 
     /// Bytes of one element.
     pub fn size_bytes(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I2 | Self::I4 | Self::U2 | Self::U4 => 1,
+            Self::F8E3M4 | Self::F8E4M3 | Self::F8E4M3FN | Self::F8E4M3B11FNUZ => 1,
+            Self::F8E4M3FNUZ | Self::F8E5M2 | Self::F8E5M2FNUZ => 1,
             Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::I64 | Self::U64 | Self::F64 | Self::C64 => 8,
+            Self::C128 => 16,
             Self::Opaque { size_bytes } => size_bytes as usize,
         }
     }
 
-    /// Whether elements of this type can be reduced by `reduction`.
+    /// Whether elements of this type can be reduced by `reduction`; the package's documentation
+    /// has the table.
     pub fn supports(self, reduction: Reduction) -> bool {
+        let [integer, real, complex] = match reduction {
+            Reduction::Sum | Reduction::Product => [true, true, true],
+            Reduction::Min | Reduction::Max => [true, true, false],
+            Reduction::And | Reduction::Or | Reduction::Xor => [true, false, false],
+            Reduction::Mean => [false, true, true],
+        };
         match self {
+            Self::Bool | Self::I8 | Self::I16 | Self::I32 | Self::I64 => integer,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => integer,
+            Self::I2 | Self::I4 | Self::U2 | Self::U4 => integer,
+            Self::F16 | Self::BF16 | Self::F32 | Self::F64 => real,
+            Self::F8E3M4 | Self::F8E4M3 | Self::F8E4M3FN | Self::F8E4M3B11FNUZ => real,
+            Self::F8E4M3FNUZ | Self::F8E5M2 | Self::F8E5M2FNUZ => real,
+            Self::C64 | Self::C128 => complex,
             Self::Opaque { .. } => false,
-            Self::F16 | Self::BF16 | Self::F32 | Self::F64 => {
-                !matches!(reduction, Reduction::And | Reduction::Or | Reduction::Xor)
-            }
-            _ => true,
         }
     }
 }
 
 impl Reduction {
     /// Every reduction.
-    pub const ALL: [Self; 7] =
-        [Self::Sum, Self::Product, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor];
+    pub const ALL: [Self; 8] = [
+        Self::Sum,
+        Self::Product,
+        Self::Min,
+        Self::Max,
+        Self::And,
+        Self::Or,
+        Self::Xor,
+        Self::Mean,
+    ];
+}
+
+impl Operator<'_> {
+    /// What members compare.
+    pub fn name(&self) -> OperatorName {
+        match self {
+            Self::Named(reduction) => OperatorName::Named(*reduction),
+            Self::Function(ReductionFunction { fingerprint, .. }) => {
+                OperatorName::Function { fingerprint: *fingerprint }
+            }
+        }
+    }
+
+    /// Whether elements of type `element` can be reduced by it.
+    pub fn supports(&self, element: ElementType) -> bool {
+        match self {
+            Self::Named(reduction) => element.supports(*reduction),
+            Self::Function(_) => true,
+        }
+    }
+}
+
+impl From<Reduction> for Operator<'_> {
+    fn from(reduction: Reduction) -> Self {
+        Self::Named(reduction)
+    }
+}
+
+impl<'a> From<ReductionFunction<'a>> for Operator<'a> {
+    fn from(function: ReductionFunction<'a>) -> Self {
+        Self::Function(function)
+    }
+}
+
+impl fmt::Debug for ReductionFunction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReductionFunction")
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Display for ElementType {
@@ -107,10 +239,23 @@ impl fmt::Display for ElementType {
             Self::U16 => "u16",
             Self::U32 => "u32",
             Self::U64 => "u64",
+            Self::I2 => "i2",
+            Self::I4 => "i4",
+            Self::U2 => "u2",
+            Self::U4 => "u4",
             Self::F16 => "f16",
             Self::BF16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::F8E3M4 => "f8e3m4",
+            Self::F8E4M3 => "f8e4m3",
+            Self::F8E4M3FN => "f8e4m3fn",
+            Self::F8E4M3B11FNUZ => "f8e4m3b11fnuz",
+            Self::F8E4M3FNUZ => "f8e4m3fnuz",
+            Self::F8E5M2 => "f8e5m2",
+            Self::F8E5M2FNUZ => "f8e5m2fnuz",
+            Self::C64 => "c64",
+            Self::C128 => "c128",
             Self::Opaque { size_bytes } => return write!(f, "opaque{size_bytes}"),
         })
     }
@@ -126,6 +271,16 @@ impl fmt::Display for Reduction {
             Self::And => "and",
             Self::Or => "or",
             Self::Xor => "xor",
+            Self::Mean => "mean",
         })
+    }
+}
+
+impl fmt::Display for OperatorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(reduction) => reduction.fmt(f),
+            Self::Function { fingerprint } => write!(f, "function {fingerprint:016x}"),
+        }
     }
 }

@@ -33,7 +33,7 @@ pub use communicator::{
     MAX_SIDES, Participant, Side,
 };
 pub use descriptor::{CollectiveKey, CollectiveKind, Descriptor, GroupId, OperationId, Signature};
-pub use element::{ElementType, Reduction};
+pub use element::{ElementType, Operator, OperatorName, Reduction, ReductionFunction};
 pub use endpoint::{
     ConnectError, Connector, EndpointError, PeerConnection, PeerEndpoint, Protocol, address_towards,
 };

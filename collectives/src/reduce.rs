@@ -2,15 +2,31 @@
 //!
 //! Element `e` of the result is `((a0[e] op a1[e]) op a2[e]) ...`, whatever the sizes: the tiles
 //! below bound the working set and never regroup a fold, so that every owner gets the same bits
-//! (I4). 16-bit floats are widened once, folded in f32 and rounded once.
+//! (I4). Floats of 8 and 16 bits are widened once, folded in f32 and rounded once.
 
-use bytemuck::{Pod, Zeroable};
+mod complex;
+mod minifloat;
+mod narrow;
+mod number;
+
+use bytemuck::Zeroable;
 use half::{bf16, f16};
 
-use crate::element::{ElementType, Reduction};
+use complex::Complex;
+use minifloat::{F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
+use narrow::Narrow;
+use number::{Arithmetic, Bitwise, Bool, Divide, Ordered};
+
+use crate::element::{ElementType, Operator, Reduction, ReductionFunction};
 
 /// Elements folded at a time: at 8 bytes, accumulator and scratch take 8 KiB of the first cache.
 const TILE_ELEMENTS: usize = 512;
+
+/// Bytes that the caller's function gets at a time, unless one element has more.
+const BLOCK_BYTES: usize = 4096;
+
+/// One operand of a fold; `None` is the one that the output holds before.
+pub(crate) type Source<'a> = Option<&'a [u8]>;
 
 /// Folds `inputs`, the first to the last, into `output`.
 ///
@@ -18,59 +34,113 @@ const TILE_ELEMENTS: usize = 512;
 /// is left as it is.
 ///
 /// # Panics
-/// When `element` does not support `reduction`, or the lengths differ: callers check both before a
+/// When `operator` does not support `element`, or the lengths differ: callers check both before a
 /// collective starts.
 pub(crate) fn fold(
     element: ElementType,
-    reduction: Reduction,
-    inputs: &[&[u8]],
+    operator: &Operator<'_>,
+    inputs: &[Source<'_>],
     output: &mut [u8],
 ) {
-    assert!(inputs.iter().all(|input| input.len() == output.len()), "operands differ in length");
-    assert!(element.supports(reduction), "{element} has no {reduction}");
+    let lengths = inputs.iter().flatten().map(|input| input.len());
+    assert!(lengths.into_iter().all(|length| length == output.len()), "operands differ in length");
+    assert!(operator.supports(element), "{element} has no {operator:?}");
+    let reduction = match operator {
+        Operator::Named(reduction) => *reduction,
+        Operator::Function(function) => return fold_blocks(element, function, inputs, output),
+    };
     match element {
-        ElementType::Bool => fold_bits::<Bool>(reduction, inputs, output),
-        ElementType::I8 => fold_bits::<i8>(reduction, inputs, output),
-        ElementType::I16 => fold_bits::<i16>(reduction, inputs, output),
-        ElementType::I32 => fold_bits::<i32>(reduction, inputs, output),
-        ElementType::I64 => fold_bits::<i64>(reduction, inputs, output),
-        ElementType::U8 => fold_bits::<u8>(reduction, inputs, output),
-        ElementType::U16 => fold_bits::<u16>(reduction, inputs, output),
-        ElementType::U32 => fold_bits::<u32>(reduction, inputs, output),
-        ElementType::U64 => fold_bits::<u64>(reduction, inputs, output),
-        ElementType::F16 => fold_numbers::<f16>(reduction, inputs, output),
-        ElementType::BF16 => fold_numbers::<bf16>(reduction, inputs, output),
-        ElementType::F32 => fold_numbers::<f32>(reduction, inputs, output),
-        ElementType::F64 => fold_numbers::<f64>(reduction, inputs, output),
+        ElementType::Bool => fold_integers::<Bool>(reduction, inputs, output),
+        ElementType::I8 => fold_integers::<i8>(reduction, inputs, output),
+        ElementType::I16 => fold_integers::<i16>(reduction, inputs, output),
+        ElementType::I32 => fold_integers::<i32>(reduction, inputs, output),
+        ElementType::I64 => fold_integers::<i64>(reduction, inputs, output),
+        ElementType::U8 => fold_integers::<u8>(reduction, inputs, output),
+        ElementType::U16 => fold_integers::<u16>(reduction, inputs, output),
+        ElementType::U32 => fold_integers::<u32>(reduction, inputs, output),
+        ElementType::U64 => fold_integers::<u64>(reduction, inputs, output),
+        ElementType::I2 => fold_integers::<Narrow<2, true>>(reduction, inputs, output),
+        ElementType::I4 => fold_integers::<Narrow<4, true>>(reduction, inputs, output),
+        ElementType::U2 => fold_integers::<Narrow<2, false>>(reduction, inputs, output),
+        ElementType::U4 => fold_integers::<Narrow<4, false>>(reduction, inputs, output),
+        ElementType::F16 => fold_reals::<f16>(reduction, inputs, output),
+        ElementType::BF16 => fold_reals::<bf16>(reduction, inputs, output),
+        ElementType::F32 => fold_reals::<f32>(reduction, inputs, output),
+        ElementType::F64 => fold_reals::<f64>(reduction, inputs, output),
+        ElementType::F8E3M4 => fold_reals::<F8E3M4>(reduction, inputs, output),
+        ElementType::F8E4M3 => fold_reals::<F8E4M3>(reduction, inputs, output),
+        ElementType::F8E4M3FN => fold_reals::<F8E4M3FN>(reduction, inputs, output),
+        ElementType::F8E4M3B11FNUZ => fold_reals::<F8E4M3B11FNUZ>(reduction, inputs, output),
+        ElementType::F8E4M3FNUZ => fold_reals::<F8E4M3FNUZ>(reduction, inputs, output),
+        ElementType::F8E5M2 => fold_reals::<F8E5M2>(reduction, inputs, output),
+        ElementType::F8E5M2FNUZ => fold_reals::<F8E5M2FNUZ>(reduction, inputs, output),
+        ElementType::C64 => fold_complex::<Complex<f32>>(reduction, inputs, output),
+        ElementType::C128 => fold_complex::<Complex<f64>>(reduction, inputs, output),
+        // No reduction has them, which was checked above.
         ElementType::Opaque { .. } => {}
     }
 }
 
-fn fold_bits<T: Bitwise>(reduction: Reduction, inputs: &[&[u8]], output: &mut [u8]) {
-    match reduction {
-        Reduction::And => fold_by::<T>(T::and, inputs, output),
-        Reduction::Or => fold_by::<T>(T::or, inputs, output),
-        Reduction::Xor => fold_by::<T>(T::xor, inputs, output),
-        Reduction::Sum | Reduction::Product | Reduction::Min | Reduction::Max => {
-            fold_numbers::<T>(reduction, inputs, output);
-        }
-    }
-}
-
-fn fold_numbers<T: Arithmetic>(reduction: Reduction, inputs: &[&[u8]], output: &mut [u8]) {
+fn fold_integers<T: Arithmetic + Ordered + Bitwise>(
+    reduction: Reduction,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) {
     match reduction {
         Reduction::Sum => fold_by::<T>(T::sum, inputs, output),
         Reduction::Product => fold_by::<T>(T::product, inputs, output),
         Reduction::Min => fold_by::<T>(T::min, inputs, output),
         Reduction::Max => fold_by::<T>(T::max, inputs, output),
-        // Floats have none of these, as `ElementType::supports` says.
-        Reduction::And | Reduction::Or | Reduction::Xor => {}
+        Reduction::And => fold_by::<T>(T::and, inputs, output),
+        Reduction::Or => fold_by::<T>(T::or, inputs, output),
+        Reduction::Xor => fold_by::<T>(T::xor, inputs, output),
+        // As `ElementType::supports` says, which was checked.
+        Reduction::Mean => {}
+    }
+}
+
+fn fold_reals<T: Arithmetic + Ordered + Divide>(
+    reduction: Reduction,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) {
+    match reduction {
+        Reduction::Min => fold_by::<T>(T::min, inputs, output),
+        Reduction::Max => fold_by::<T>(T::max, inputs, output),
+        _ => fold_complex::<T>(reduction, inputs, output),
+    }
+}
+
+fn fold_complex<T: Arithmetic + Divide>(
+    reduction: Reduction,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) {
+    match reduction {
+        Reduction::Sum => fold_by::<T>(T::sum, inputs, output),
+        Reduction::Product => fold_by::<T>(T::product, inputs, output),
+        Reduction::Mean => {
+            let count = inputs.len();
+            fold_then::<T>(T::sum, |sum| T::divide(sum, count), inputs, output);
+        }
+        // As `ElementType::supports` says, which was checked.
+        Reduction::Min | Reduction::Max | Reduction::And | Reduction::Or | Reduction::Xor => {}
     }
 }
 
 fn fold_by<T: Arithmetic>(
     combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
-    inputs: &[&[u8]],
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) {
+    fold_then::<T>(combine, std::convert::identity, inputs, output);
+}
+
+/// Folds by `combine`; `finish` makes the folded accumulator the result, before it is rounded.
+fn fold_then<T: Arithmetic>(
+    combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
+    finish: impl Fn(T::Accumulator) -> T::Accumulator,
+    inputs: &[Source<'_>],
     output: &mut [u8],
 ) {
     let Some((first, others)) = inputs.split_first() else { return };
@@ -80,21 +150,47 @@ fn fold_by<T: Arithmetic>(
     for (index, output) in output.chunks_mut(tile_bytes).enumerate() {
         let range = index * tile_bytes..index * tile_bytes + output.len();
         let accumulator = &mut accumulator[..output.len() / size_of::<T>()];
-        for (sum, value) in
-            accumulator.iter_mut().zip(elements(&first[range.clone()], &mut scratch))
-        {
+        let tile = first.map_or(&*output, |first| &first[range.clone()]);
+        for (sum, value) in accumulator.iter_mut().zip(elements(tile, &mut scratch)) {
             *sum = value.widen();
         }
         for input in others {
-            let values = elements(&input[range.clone()], &mut scratch);
-            for (sum, value) in accumulator.iter_mut().zip(values) {
+            let tile = input.map_or(&*output, |input| &input[range.clone()]);
+            for (sum, value) in accumulator.iter_mut().zip(elements(tile, &mut scratch)) {
                 *sum = combine(*sum, value.widen());
             }
         }
         for (value, sum) in scratch.iter_mut().zip(&*accumulator) {
-            *value = T::round(*sum);
+            *value = T::round(finish(*sum));
         }
         output.copy_from_slice(&bytemuck::cast_slice(&scratch)[..output.len()]);
+    }
+}
+
+/// Folds by the caller's function.
+fn fold_blocks(
+    element: ElementType,
+    function: &ReductionFunction<'_>,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) {
+    let Some((first, others)) = inputs.split_first() else { return };
+    let size = element.size_bytes().max(1);
+    let block_bytes = (BLOCK_BYTES / size).max(1) * size;
+    let mut held = Vec::new();
+    for (index, output) in output.chunks_mut(block_bytes).enumerate() {
+        let range = index * block_bytes..index * block_bytes + output.len();
+        // The output is the accumulator, so what it holds for a later turn is set aside.
+        held.clear();
+        if others.contains(&None) {
+            held.extend_from_slice(output);
+        }
+        if let Some(first) = first {
+            output.copy_from_slice(&first[range.clone()]);
+        }
+        for input in others {
+            (function.fold)(output, input.map_or(&held, |input| &input[range.clone()]));
+        }
     }
 }
 
@@ -107,152 +203,18 @@ fn elements<'a, T: Arithmetic>(bytes: &'a [u8], scratch: &'a mut [T; TILE_ELEMEN
     })
 }
 
-/// The arithmetic of one element type.
-trait Arithmetic: Pod {
-    /// What a fold is carried in.
-    type Accumulator: Pod;
-
-    fn widen(self) -> Self::Accumulator;
-    fn round(accumulator: Self::Accumulator) -> Self;
-
-    fn sum(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-    fn product(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-    fn min(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-    fn max(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-}
-
-/// The bits of one element type.
-trait Bitwise: Arithmetic {
-    fn and(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-    fn or(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-    fn xor(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
-}
-
-/// A byte that holds a truth value: anything but 0 is true.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(transparent)]
-struct Bool(u8);
-
-impl Arithmetic for Bool {
-    type Accumulator = u8;
-
-    fn widen(self) -> u8 {
-        u8::from(self.0 != 0)
-    }
-    fn round(accumulator: u8) -> Self {
-        Self(accumulator)
-    }
-    fn sum(a: u8, b: u8) -> u8 {
-        a | b
-    }
-    fn product(a: u8, b: u8) -> u8 {
-        a & b
-    }
-    fn min(a: u8, b: u8) -> u8 {
-        a & b
-    }
-    fn max(a: u8, b: u8) -> u8 {
-        a | b
-    }
-}
-
-impl Bitwise for Bool {
-    fn and(a: u8, b: u8) -> u8 {
-        a & b
-    }
-    fn or(a: u8, b: u8) -> u8 {
-        a | b
-    }
-    fn xor(a: u8, b: u8) -> u8 {
-        a ^ b
-    }
-}
-
-macro_rules! integer {
-    ($($type:ty)*) => {$(
-        impl Arithmetic for $type {
-            type Accumulator = Self;
-
-            fn widen(self) -> Self {
-                self
-            }
-            fn round(accumulator: Self) -> Self {
-                accumulator
-            }
-            fn sum(a: Self, b: Self) -> Self {
-                a.wrapping_add(b)
-            }
-            fn product(a: Self, b: Self) -> Self {
-                a.wrapping_mul(b)
-            }
-            fn min(a: Self, b: Self) -> Self {
-                Ord::min(a, b)
-            }
-            fn max(a: Self, b: Self) -> Self {
-                Ord::max(a, b)
-            }
-        }
-
-        impl Bitwise for $type {
-            fn and(a: Self, b: Self) -> Self {
-                a & b
-            }
-            fn or(a: Self, b: Self) -> Self {
-                a | b
-            }
-            fn xor(a: Self, b: Self) -> Self {
-                a ^ b
-            }
-        }
-    )*};
-}
-integer!(i8 i16 i32 i64 u8 u16 u32 u64);
-
-macro_rules! float {
-    ($($type:ty as $accumulator:ty, $widen:expr, $round:expr;)*) => {$(
-        impl Arithmetic for $type {
-            type Accumulator = $accumulator;
-
-            fn widen(self) -> $accumulator {
-                $widen(self)
-            }
-            fn round(accumulator: $accumulator) -> Self {
-                $round(accumulator)
-            }
-            fn sum(a: $accumulator, b: $accumulator) -> $accumulator {
-                a + b
-            }
-            fn product(a: $accumulator, b: $accumulator) -> $accumulator {
-                a * b
-            }
-            fn min(a: $accumulator, b: $accumulator) -> $accumulator {
-                let first = a.is_nan() || a < b || (a == b && a.is_sign_negative());
-                if first { a } else { b }
-            }
-            fn max(a: $accumulator, b: $accumulator) -> $accumulator {
-                let first = a.is_nan() || a > b || (a == b && a.is_sign_positive());
-                if first { a } else { b }
-            }
-        }
-    )*};
-}
-float! {
-    f32 as f32, std::convert::identity, std::convert::identity;
-    f64 as f64, std::convert::identity, std::convert::identity;
-    f16 as f32, f16::to_f32, f16::from_f32;
-    bf16 as f32, bf16::to_f32, bf16::from_f32;
-}
-
 #[cfg(test)]
 mod tests {
+    use bytemuck::Pod;
     use proptest::prelude::*;
 
     use super::*;
 
     fn fold_of<T: Pod>(element: ElementType, reduction: Reduction, inputs: &[&[T]]) -> Vec<T> {
         let mut output = vec![T::zeroed(); inputs[0].len()];
-        let inputs: Vec<&[u8]> = inputs.iter().map(|input| bytemuck::cast_slice(input)).collect();
-        fold(element, reduction, &inputs, bytemuck::cast_slice_mut(&mut output));
+        let inputs: Vec<Source<'_>> =
+            inputs.iter().map(|input| Some(bytemuck::cast_slice(input))).collect();
+        fold(element, &reduction.into(), &inputs, bytemuck::cast_slice_mut(&mut output));
         output
     }
 
@@ -273,6 +235,8 @@ mod tests {
         let ones = [bf16::ONE; 3];
         let sum = fold_of(ElementType::BF16, Reduction::Sum, &[&ones[..]; 512]);
         assert_eq!(sum, [bf16::from_f32(512.0); 3]);
+        let mean = fold_of(ElementType::BF16, Reduction::Mean, &[&ones[..]; 512]);
+        assert_eq!(mean, ones);
         // In f16 the first partial sum would be infinite.
         let inputs = [60_000.0, 60_000.0, -60_000.0].map(|value| [f16::from_f32(value)]);
         let inputs: Vec<&[f16]> = inputs.iter().map(|input| &input[..]).collect();
@@ -301,6 +265,59 @@ mod tests {
         }
     }
 
+    #[test]
+    fn narrow_integers_wrap_in_their_low_bits() {
+        let inputs: [&[u8]; 2] = [&[0x07, 0xf8, 0x13], &[0x01, 0x0f, 0x02]];
+        let of = |element, reduction| fold_of(element, reduction, &inputs);
+        assert_eq!(of(ElementType::I4, Reduction::Sum), [0x8, 0x7, 0x5]);
+        assert_eq!(of(ElementType::I4, Reduction::Min), [0x1, 0x8, 0x2]);
+        assert_eq!(of(ElementType::U4, Reduction::Min), [0x1, 0x8, 0x2]);
+        assert_eq!(of(ElementType::I4, Reduction::Max), [0x7, 0xf, 0x3]);
+        assert_eq!(of(ElementType::U4, Reduction::Product), [0x7, 0x8, 0x6]);
+        assert_eq!(of(ElementType::U2, Reduction::Sum), [0, 3, 1]);
+        assert_eq!(of(ElementType::I2, Reduction::Max), [1, 0, 3]);
+    }
+
+    #[test]
+    fn complex_numbers_add_and_multiply() {
+        let inputs: [&[[f32; 2]]; 2] = [&[[1.0, 2.0], [0.0, -1.0]], &[[3.0, -1.0], [0.5, 4.0]]];
+        let of = |reduction| fold_of(ElementType::C64, reduction, &inputs);
+        assert_eq!(of(Reduction::Sum), [[4.0, 1.0], [0.5, 3.0]]);
+        assert_eq!(of(Reduction::Product), [[5.0, 5.0], [4.0, -0.5]]);
+        assert_eq!(of(Reduction::Mean), [[2.0, 0.5], [0.25, 1.5]]);
+    }
+
+    /// `2 a + b` depends on the order, and three bytes make no aligned element.
+    #[test]
+    fn a_function_folds_in_order_whatever_the_blocks() {
+        let twice = |a: &mut [u8], b: &[u8]| {
+            assert_eq!((a.len() % 3, a.len()), (0, b.len()));
+            for (a, b) in a.iter_mut().zip(b) {
+                *a = a.wrapping_mul(2).wrapping_add(*b);
+            }
+        };
+        let operator = ReductionFunction { fingerprint: 1, fold: &twice }.into();
+        let element = ElementType::Opaque { size_bytes: 3 };
+        for length in [0, 3, 4095, 4098, 12_000] {
+            let operand = |factor: u8| -> Vec<u8> {
+                (0..=u8::MAX).cycle().map(|byte| byte.wrapping_mul(factor)).take(length).collect()
+            };
+            let operands = [operand(1), operand(7), operand(11)];
+            // 4 + 2 * 7 + 11 times the byte.
+            let expected = operand(29);
+            let mut output = vec![0xa5; length];
+            fold(element, &operator, &operands.each_ref().map(|o| Some(&o[..])), &mut output);
+            assert_eq!(output, expected, "{length} bytes");
+            for own in 0..3 {
+                let mut inputs = operands.each_ref().map(|operand| Some(&operand[..]));
+                inputs[own] = None;
+                let mut in_place = operands[own].clone();
+                fold(element, &operator, &inputs, &mut in_place);
+                assert_eq!(in_place, expected, "{length} bytes, member {own} in place");
+            }
+        }
+    }
+
     proptest! {
         /// Neither tiles nor alignment change a bit: the whole equals its elements one by one.
         #[test]
@@ -322,16 +339,25 @@ mod tests {
                     pattern.collect::<Vec<_>>().into_iter().cycle().take(length).collect()
                 })
                 .collect();
-            let inputs: Vec<&[u8]> =
-                operands.iter().map(|operand| &operand[misaligned..]).collect();
+            let inputs: Vec<Source<'_>> =
+                operands.iter().map(|operand| Some(&operand[misaligned..])).collect();
+            let operator = Operator::from(reduction);
             let mut whole = vec![0; count * size];
-            fold(element, reduction, &inputs, &mut whole);
+            fold(element, &operator, &inputs, &mut whole);
             for (index, value) in whole.chunks(size).enumerate() {
-                let one: Vec<&[u8]> =
-                    inputs.iter().map(|input| &input[index * size..][..size]).collect();
+                let one: Vec<Source<'_>> =
+                    inputs.iter().map(|input| Some(&(*input)?[index * size..][..size])).collect();
                 let mut alone = vec![0; size];
-                fold(element, reduction, &one, &mut alone);
+                fold(element, &operator, &one, &mut alone);
                 prop_assert_eq!(value, &alone[..], "element {}", index);
+            }
+            // An operand that lies in the output is folded in its turn.
+            for own in 0..members {
+                let mut in_place = operands[own][misaligned..].to_vec();
+                let mut inputs = inputs.clone();
+                inputs[own] = None;
+                fold(element, &operator, &inputs, &mut in_place);
+                prop_assert_eq!(&in_place, &whole, "member {} in place", own);
             }
         }
     }

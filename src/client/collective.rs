@@ -261,12 +261,9 @@ impl CollectiveContext for LaunchContext {
         output: &mut [u8],
     ) -> Result<()> {
         match self.group(site, GroupMode::of_movement(site.channel_id))? {
-            Some(group) if input.len() == output.len() => {
-                output.copy_from_slice(input);
-                self.run(site, &group, |call| {
-                    self.communicator.broadcast(call, element(dtype), 0, output)
-                })
-            }
+            Some(group) if input.len() == output.len() => self.run(site, &group, |call| {
+                self.communicator.broadcast(call, element(dtype), 0, input, output)
+            }),
             Some(_) => Err(Status::internal(format!(
                 "collective_broadcast of {} bytes into {}",
                 input.len(),
@@ -306,6 +303,20 @@ fn element(dtype: DType) -> ElementType {
         DType::BF16 => ElementType::BF16,
         DType::F32 => ElementType::F32,
         DType::F64 => ElementType::F64,
+        DType::S2 => ElementType::I2,
+        DType::S4 => ElementType::I4,
+        DType::U2 => ElementType::U2,
+        DType::U4 => ElementType::U4,
+        DType::F8E3M4 => ElementType::F8E3M4,
+        DType::F8E4M3 => ElementType::F8E4M3,
+        DType::F8E4M3FN => ElementType::F8E4M3FN,
+        DType::F8E4M3B11FNUZ => ElementType::F8E4M3B11FNUZ,
+        DType::F8E4M3FNUZ => ElementType::F8E4M3FNUZ,
+        DType::F8E5M2 => ElementType::F8E5M2,
+        DType::F8E5M2FNUZ => ElementType::F8E5M2FNUZ,
+        DType::C64 => ElementType::C64,
+        DType::C128 => ElementType::C128,
+        // Formats whose values mean nothing without a scale that other elements hold.
         other => ElementType::Opaque { size_bytes: id(other.size_bytes()) },
     }
 }
@@ -315,12 +326,7 @@ fn element(dtype: DType) -> ElementType {
 /// # Errors
 /// `Unimplemented` when there is no arithmetic for them.
 fn arithmetic(dtype: DType, reduction: Reduction) -> Result<(ElementType, collectives::Reduction)> {
-    let element = match (dtype, reduction) {
-        // The sum of complex numbers is that of their parts.
-        (DType::C64, Reduction::Sum) => ElementType::F32,
-        (DType::C128, Reduction::Sum) => ElementType::F64,
-        _ => element(dtype),
-    };
+    let element = element(dtype);
     let reduction = match reduction {
         Reduction::Sum => collectives::Reduction::Sum,
         Reduction::Product => collectives::Reduction::Product,
@@ -342,7 +348,9 @@ fn status(error: CollectiveError) -> Status {
     let code = match &error.cause {
         CollectiveCause::Cancelled { .. } => Code::Cancelled,
         CollectiveCause::Late { .. } => Code::DeadlineExceeded,
-        CollectiveCause::Declined { .. } | CollectiveCause::Mismatch { .. } => Code::Aborted,
+        CollectiveCause::Counts { .. }
+        | CollectiveCause::Declined { .. }
+        | CollectiveCause::Mismatch { .. } => Code::Aborted,
         CollectiveCause::RankFailed(_) | CollectiveCause::Transport { .. } => Code::Unavailable,
         CollectiveCause::Usage { .. } => Code::InvalidArgument,
         _ => Code::Unknown,
@@ -364,11 +372,15 @@ mod tests {
     #[test]
     fn types_without_arithmetic_say_so() {
         let reduced = |dtype, reduction| arithmetic(dtype, reduction).map(|(element, _)| element);
-        assert_eq!(reduced(DType::C64, Reduction::Sum).unwrap(), ElementType::F32);
-        let error = reduced(DType::C64, Reduction::Product).unwrap_err();
-        assert_eq!(error.message(), "the product of complex<f32> over devices");
-        assert_eq!(reduced(DType::S4, Reduction::Sum).unwrap_err().code(), Code::Unimplemented);
+        assert_eq!(reduced(DType::C64, Reduction::Product).unwrap(), ElementType::C64);
+        let error = reduced(DType::C64, Reduction::Max).unwrap_err();
+        assert_eq!(error.message(), "the maximum of complex<f32> over devices");
+        assert_eq!(
+            reduced(DType::F8E8M0FNU, Reduction::Sum).unwrap_err().code(),
+            Code::Unimplemented
+        );
         assert_eq!(reduced(DType::F32, Reduction::Xor).unwrap_err().code(), Code::Unimplemented);
-        assert_eq!(reduced(DType::BF16, Reduction::Max).unwrap(), ElementType::BF16);
+        assert_eq!(reduced(DType::S4, Reduction::Sum).unwrap(), ElementType::I4);
+        assert_eq!(reduced(DType::F8E5M2, Reduction::Min).unwrap(), ElementType::F8E5M2);
     }
 }

@@ -2,15 +2,18 @@
 //!
 //! 1 step: the operand to everyone. Sends (P-1) S. The output is P S.
 
-use super::{Collective, Run, expect_elements, expect_length, incoming, pieces_mut};
+use super::{
+    Collective, Operand, Run, expect_elements, expect_length, incoming, outgoing, pieces_mut,
+};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
-use crate::transport::{Outgoing, TransportError};
+use crate::transport::TransportError;
 
 pub(crate) struct AllGather<'a> {
     pub(crate) element: ElementType,
-    pub(crate) input: &'a [u8],
+    /// In place: this member's piece of the output.
+    pub(crate) input: Operand<'a>,
     pub(crate) output: &'a mut [u8],
 }
 
@@ -25,21 +28,26 @@ impl Collective for AllGather<'_> {
     }
 
     fn contribution(&self) -> &[u8] {
-        self.input
+        self.input.bytes(self.output)
     }
 
-    fn combine(&mut self, _run: &Run<'_>, contributions: &[&[u8]]) {
-        for (piece, input) in
-            pieces_mut(self.output, contributions.len()).into_iter().zip(contributions)
-        {
-            piece.copy_from_slice(input);
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+        let pieces = pieces_mut(self.output, contributions.len());
+        for ((index, piece), input) in pieces.into_iter().enumerate().zip(contributions) {
+            if index == run.position {
+                self.input.copy_to(piece);
+            } else {
+                piece.copy_from_slice(input);
+            }
         }
+        Ok(())
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
         let mut pieces = pieces_mut(self.output, run.members().len());
-        pieces[run.position].copy_from_slice(self.input);
-        let sends: Vec<_> = run.peers().map(|(_, to)| Outgoing { to, bytes: self.input }).collect();
+        self.input.copy_to(pieces[run.position]);
+        let own = &*std::mem::take(&mut pieces[run.position]);
+        let sends = outgoing(run, |_| own);
         let mut receives = incoming(run, pieces);
         run.exchange(&sends, &mut receives)
     }

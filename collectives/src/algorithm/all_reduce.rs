@@ -15,63 +15,80 @@
 //! ```
 
 use super::chunk::Chunks;
-use super::{Collective, Run, expect_elements, expect_length, expect_reduction, incoming};
+use super::{
+    Collective, Operand, Run, expect_elements, expect_length, expect_operator, incoming, outgoing,
+    sources,
+};
 use crate::descriptor::{CollectiveKind, Signature};
-use crate::element::{ElementType, Reduction};
+use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::fold;
-use crate::transport::{Outgoing, TransportError};
+use crate::transport::TransportError;
 
 /// The longest operand that is sent to everyone whole: up to here a step costs more than bytes.
 const ONE_STEP_BYTES: usize = 4096;
 
 pub(crate) struct AllReduce<'a> {
     pub(crate) element: ElementType,
-    pub(crate) reduction: Reduction,
-    pub(crate) input: &'a [u8],
+    pub(crate) operator: Operator<'a>,
+    /// In place: the whole output.
+    pub(crate) input: Operand<'a>,
     pub(crate) output: &'a mut [u8],
 }
 
 impl Collective for AllReduce<'_> {
     fn signature(&self) -> Signature {
         Signature {
-            reduction: Some(self.reduction),
+            reduction: Some(self.operator.name()),
             ..Signature::new(CollectiveKind::AllReduce, self.element, self.input.len())
         }
     }
 
     fn check(&self, _members: &[Member]) -> Result<(), String> {
-        expect_reduction(self.element, self.reduction)?;
+        expect_operator(self.element, &self.operator)?;
         expect_elements(self.element, self.input.len())?;
         expect_length("output", self.output.len(), Some(self.input.len()))
     }
 
     fn contribution(&self) -> &[u8] {
-        self.input
+        self.input.bytes(self.output)
     }
 
-    fn combine(&mut self, _run: &Run<'_>, contributions: &[&[u8]]) {
-        fold(self.element, self.reduction, contributions, self.output);
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+        let inputs = sources(run, contributions, self.input.source());
+        fold(self.element, &self.operator, &inputs, self.output);
+        Ok(())
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
-        let Self { element, reduction, input, ref mut output } = *self;
+        let Self { element, operator, ref input, ref mut output } = *self;
+        let own = input.source();
+        if run.is_alone() {
+            return run.exchange_fold(element, &operator, &[], own, output);
+        }
         if input.len() <= ONE_STEP_BYTES {
-            let sends: Vec<_> = run.peers().map(|(_, to)| Outgoing { to, bytes: input }).collect();
-            return run.exchange_fold(element, reduction, &sends, input, output);
+            // In place the operand goes out while its memory is written.
+            let copy = own.is_none().then(|| output.to_vec());
+            let sent = copy.as_deref().or(own).unwrap_or_default();
+            return run.exchange_fold(element, &operator, &outgoing(run, |_| sent), own, output);
         }
         let count = run.members().len();
         let chunks = Chunks::new(element, input.len(), count);
-        let own = chunks.range(run.position);
-        let sends: Vec<_> = run
-            .peers()
-            .map(|(index, to)| Outgoing { to, bytes: &input[chunks.range(index)] })
-            .collect();
-        run.exchange_fold(element, reduction, &sends, &input[own.clone()], &mut output[own])?;
-
         let mut pieces = chunks.split(output, count);
-        let folded = &*std::mem::take(&mut pieces[run.position]);
-        let sends: Vec<_> = run.peers().map(|(_, to)| Outgoing { to, bytes: folded }).collect();
+        let folded = std::mem::take(&mut pieces[run.position]);
+        match input {
+            Operand::Apart(input) => {
+                let own = Some(&input[chunks.range(run.position)]);
+                let sends = outgoing(run, |index| &input[chunks.range(index)]);
+                run.exchange_fold(element, &operator, &sends, own, folded)?;
+            }
+            Operand::Within(_) => {
+                let sends = outgoing(run, |index| &*pieces[index]);
+                run.exchange_fold(element, &operator, &sends, None, folded)?;
+            }
+        }
+        let folded = &*folded;
+        let sends = outgoing(run, |_| folded);
         let mut receives = incoming(run, pieces);
         run.exchange(&sends, &mut receives)
     }

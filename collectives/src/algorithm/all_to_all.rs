@@ -2,11 +2,14 @@
 //!
 //! 1 step: piece j to member j. Sends (P-1)/P S. The output is S.
 
-use super::{Collective, Run, expect_elements, expect_length, incoming, piece, pieces_mut};
+use super::{
+    Collective, Run, expect_elements, expect_length, expect_pieces, incoming, outgoing, piece,
+    pieces_mut,
+};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
-use crate::transport::{Outgoing, TransportError};
+use crate::transport::TransportError;
 
 pub(crate) struct AllToAll<'a> {
     pub(crate) element: ElementType,
@@ -21,11 +24,7 @@ impl Collective for AllToAll<'_> {
 
     fn check(&self, members: &[Member]) -> Result<(), String> {
         expect_elements(self.element, self.input.len())?;
-        let elements = self.input.len() / self.element.size_bytes();
-        if !elements.is_multiple_of(members.len()) {
-            let count = members.len();
-            return Err(format!("{elements} elements make no {count} equal pieces"));
-        }
+        expect_pieces(self.element, self.input.len(), members)?;
         expect_length("output", self.output.len(), Some(self.input.len()))
     }
 
@@ -33,21 +32,21 @@ impl Collective for AllToAll<'_> {
         self.input
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) {
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
-        for (output, input) in pieces_mut(self.output, count).into_iter().zip(contributions) {
+        let pieces = pieces_mut(self.output, count);
+        for ((index, output), input) in pieces.into_iter().enumerate().zip(contributions) {
+            let input = if index == run.position { self.input } else { input };
             output.copy_from_slice(piece(input, run.position, count));
         }
+        Ok(())
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
         let count = run.members().len();
         let mut pieces = pieces_mut(self.output, count);
         pieces[run.position].copy_from_slice(piece(self.input, run.position, count));
-        let sends: Vec<_> = run
-            .peers()
-            .map(|(index, to)| Outgoing { to, bytes: piece(self.input, index, count) })
-            .collect();
+        let sends = outgoing(run, |index| piece(self.input, index, count));
         let mut receives = incoming(run, pieces);
         run.exchange(&sends, &mut receives)
     }

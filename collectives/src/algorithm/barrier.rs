@@ -29,7 +29,9 @@ impl Collective for Barrier {
         &[]
     }
 
-    fn combine(&mut self, _run: &Run<'_>, _contributions: &[&[u8]]) {}
+    fn combine(&mut self, _run: &Run<'_>, _contributions: &[&[u8]]) -> Result<(), TransportError> {
+        Ok(())
+    }
 
     fn exchange(&mut self, _run: &mut Run<'_>) -> Result<(), TransportError> {
         Ok(())

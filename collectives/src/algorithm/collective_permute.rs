@@ -63,13 +63,15 @@ impl Collective for CollectivePermute<'_> {
         self.input
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) {
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let source = self.source();
         let mut operands = run.members().iter().zip(contributions);
         match operands.find(|(member, _)| Some(**member) == source) {
+            Some((source, _)) if *source == self.me => self.output.copy_from_slice(self.input),
             Some((_, operand)) => self.output.copy_from_slice(operand),
             None => self.output.fill(0),
         }
+        Ok(())
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {

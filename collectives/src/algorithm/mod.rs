@@ -12,23 +12,40 @@
 mod all_gather;
 mod all_reduce;
 mod all_to_all;
+pub(crate) mod all_to_all_v;
 mod barrier;
 mod broadcast;
 mod chunk;
 mod collective_permute;
+mod gather;
+mod operand;
+mod reduce;
 mod reduce_scatter;
+mod scatter;
+mod send;
+mod send_recv;
 
 pub(crate) use all_gather::AllGather;
 pub(crate) use all_reduce::AllReduce;
 pub(crate) use all_to_all::AllToAll;
+pub(crate) use all_to_all_v::{AllToAllV, Counts, Disagreement, Layout};
 pub(crate) use barrier::Barrier;
 pub(crate) use broadcast::Broadcast;
 pub(crate) use collective_permute::CollectivePermute;
+pub(crate) use gather::Gather;
+pub(crate) use operand::Operand;
+pub(crate) use reduce::Reduce;
 pub(crate) use reduce_scatter::ReduceScatter;
+pub(crate) use scatter::Scatter;
+pub(crate) use send::{End, Send};
+pub(crate) use send_recv::SendRecv;
+
+use std::ops::Range;
 
 use crate::descriptor::Signature;
-use crate::element::{ElementType, Reduction};
+use crate::element::{ElementType, Operator};
 use crate::ids::Member;
+use crate::reduce::Source;
 use crate::transport::{Incoming, Outgoing, Step, Transport, TransportError};
 
 /// One collective with one member's operands.
@@ -42,11 +59,24 @@ pub(crate) trait Collective {
     /// What does not fit, to follow "cannot take part: ".
     fn check(&self, members: &[Member]) -> Result<(), String>;
 
-    /// The bytes from which, taken of all members, every member's result follows.
+    /// The bytes from which, taken of all members, every member's result follows. A member on
+    /// whose operand nothing depends contributes nothing.
     fn contribution(&self) -> &[u8];
 
+    /// Bytes that the member at `position` contributes, by what this member knows: all who agree
+    /// on the signature say the same. `None` where nobody else can know.
+    fn contribution_bytes(&self, _position: usize) -> Option<usize> {
+        Some(self.contribution().len())
+    }
+
     /// Writes the output, given everyone's contribution in the order of the group.
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]);
+    ///
+    /// This member's own is not among them, its place is empty: it may lie in the output, and is
+    /// read where it lies. Only what the result takes is read of the others'.
+    ///
+    /// # Errors
+    /// When a contribution is not what its owner said ([`TransportError::Peer`]).
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError>;
 
     /// Writes the output by exchanging data with the other members.
     ///
@@ -94,30 +124,33 @@ impl<'a> Run<'a> {
         self.transport.exchange(&step, sends, receives)
     }
 
-    /// One step that folds: sends `sends`, receives as much as `own` from every other member, and
-    /// folds all of it in the order of the group into `output`.
+    /// One step that folds: sends `sends`, receives as much as `output` has from every other
+    /// member, and folds all of it in the order of the group into `output`, `own` at this
+    /// member's turn.
     pub(crate) fn exchange_fold(
         &mut self,
         element: ElementType,
-        reduction: Reduction,
+        operator: &Operator<'_>,
         sends: &[Outgoing<'_>],
-        own: &[u8],
+        own: Source<'_>,
         output: &mut [u8],
     ) -> Result<(), TransportError> {
         let sources: Vec<Member> = self.peers().map(|(_, member)| member).collect();
         let position = self.position;
+        let length_bytes = output.len();
         let mut fold = |offset: usize, views: &[&[u8]]| {
-            let length = views.first().map_or(own.len(), |view| view.len());
-            let mut inputs = views.to_vec();
-            inputs.insert(position, &own[offset..offset + length]);
-            crate::reduce::fold(element, reduction, &inputs, &mut output[offset..offset + length]);
+            let length = views.first().map_or(length_bytes, |view| view.len());
+            let range = offset..offset + length;
+            let mut inputs: Vec<Source<'_>> = views.iter().copied().map(Some).collect();
+            inputs.insert(position, own.map(|own| &own[range.clone()]));
+            crate::reduce::fold(element, operator, &inputs, &mut output[range]);
         };
         if self.is_alone() {
             fold(0, &[]);
             return Ok(());
         }
         let step = self.next_step();
-        self.transport.exchange_views(&step, sends, &sources, own.len(), &mut fold)
+        self.transport.exchange_views(&step, sends, &sources, length_bytes, &mut fold)
     }
 
     fn next_step(&mut self) -> Step<'a> {
@@ -150,18 +183,70 @@ fn expect_elements(element: ElementType, length_bytes: usize) -> Result<(), Stri
 }
 
 /// What does not fit when a type cannot be reduced like this.
-fn expect_reduction(element: ElementType, reduction: Reduction) -> Result<(), String> {
-    if element.supports(reduction) {
+fn expect_operator(element: ElementType, operator: &Operator<'_>) -> Result<(), String> {
+    if operator.supports(element) {
         Ok(())
     } else {
-        Err(format!("{element} elements have no {reduction}"))
+        Err(format!("{element} elements have no {}", operator.name()))
     }
+}
+
+/// What does not fit when an operand makes no equal pieces for all members.
+fn expect_pieces(
+    element: ElementType,
+    length_bytes: usize,
+    members: &[Member],
+) -> Result<(), String> {
+    let elements = length_bytes / element.size_bytes();
+    let count = members.len();
+    if elements.is_multiple_of(count) {
+        Ok(())
+    } else {
+        Err(format!("{elements} elements make no {count} equal pieces"))
+    }
+}
+
+/// What does not fit when a root is none of the members.
+fn expect_root(root: usize, members: &[Member]) -> Result<(), String> {
+    if root < members.len() {
+        Ok(())
+    } else {
+        Err(format!("root {root} in a group of {}", members.len()))
+    }
+}
+
+/// What does not fit when a group is no pair.
+fn expect_pair(members: &[Member]) -> Result<(), String> {
+    match members.len() {
+        2 => Ok(()),
+        count => Err(format!("a pair sends and receives, and the group has {count} members")),
+    }
+}
+
+/// A position as a signature has it.
+fn root_number(root: usize) -> Option<u32> {
+    // Members are numbered by u32, so only a wrong root has no number, which the check finds.
+    Some(u32::try_from(root).unwrap_or(u32::MAX))
+}
+
+/// The operands of a fold: the others' contributions, and `own` in its turn.
+fn sources<'b>(run: &Run<'_>, contributions: &[&'b [u8]], own: Source<'b>) -> Vec<Source<'b>> {
+    let mut sources: Vec<Source<'b>> = contributions.iter().copied().map(Some).collect();
+    if let Some(place) = sources.get_mut(run.position) {
+        *place = own;
+    }
+    sources
+}
+
+/// Where piece `index` of `count` equal ones of `length_bytes` lies.
+pub(crate) fn piece_range(length_bytes: usize, index: usize, count: usize) -> Range<usize> {
+    let length = length_bytes.checked_div(count).unwrap_or(0);
+    index * length..(index + 1) * length
 }
 
 /// Piece `index` of `bytes` cut into `count` equal ones.
 fn piece(bytes: &[u8], index: usize, count: usize) -> &[u8] {
-    let length = bytes.len() / count;
-    &bytes[index * length..(index + 1) * length]
+    &bytes[piece_range(bytes.len(), index, count)]
 }
 
 /// All of `count` equal pieces of `bytes`.
@@ -174,6 +259,11 @@ fn pieces_mut(mut bytes: &mut [u8], count: usize) -> Vec<&mut [u8]> {
         bytes = rest;
     }
     pieces
+}
+
+/// What to send to whom: what `bytes` are for each peer's position.
+fn outgoing<'b>(run: &Run<'_>, bytes: impl Fn(usize) -> &'b [u8]) -> Vec<Outgoing<'b>> {
+    run.peers().map(|(index, to)| Outgoing { to, bytes: bytes(index) }).collect()
 }
 
 /// What to receive from whom: the piece at each peer's position.

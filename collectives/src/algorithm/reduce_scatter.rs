@@ -1,53 +1,85 @@
 //! Reduce-scatter: member j gets the fold of everyone's jth piece, in the order of the group.
 //!
-//! 1 step: piece j to member j, who folds. Sends (P-1)/P S, scratch (P-1)/P S. The output is S/P.
+//! 1 step: piece j to member j, who folds. Sends (P-1)/P S, scratch (P-1)/P S. The output is S/P;
+//! in place it is piece j of the operand, whose other pieces stay as they were.
 
-use super::{Collective, Run, expect_elements, expect_length, expect_reduction, piece};
+use super::{
+    Collective, Operand, Run, expect_elements, expect_length, expect_operator, expect_pieces,
+    outgoing, piece, pieces_mut, sources,
+};
 use crate::descriptor::{CollectiveKind, Signature};
-use crate::element::{ElementType, Reduction};
+use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::fold;
-use crate::transport::{Outgoing, TransportError};
+use crate::transport::TransportError;
 
 pub(crate) struct ReduceScatter<'a> {
     pub(crate) element: ElementType,
-    pub(crate) reduction: Reduction,
-    pub(crate) input: &'a [u8],
+    pub(crate) operator: Operator<'a>,
+    /// In place: the whole output.
+    pub(crate) input: Operand<'a>,
     pub(crate) output: &'a mut [u8],
 }
 
 impl Collective for ReduceScatter<'_> {
     fn signature(&self) -> Signature {
         Signature {
-            reduction: Some(self.reduction),
+            reduction: Some(self.operator.name()),
             ..Signature::new(CollectiveKind::ReduceScatter, self.element, self.input.len())
         }
     }
 
     fn check(&self, members: &[Member]) -> Result<(), String> {
-        expect_reduction(self.element, self.reduction)?;
-        expect_elements(self.element, self.output.len())?;
-        expect_length("input", self.input.len(), self.output.len().checked_mul(members.len()))
+        expect_operator(self.element, &self.operator)?;
+        expect_elements(self.element, self.input.len())?;
+        expect_pieces(self.element, self.input.len(), members)?;
+        match self.input {
+            Operand::Apart(input) => {
+                expect_length("output", self.output.len(), Some(input.len() / members.len()))
+            }
+            Operand::Within(_) => Ok(()),
+        }
     }
 
     fn contribution(&self) -> &[u8] {
-        self.input
+        self.input.bytes(self.output)
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) {
+    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
+        let position = run.position;
         let pieces: Vec<_> =
-            contributions.iter().map(|input| piece(input, run.position, count)).collect();
-        fold(self.element, self.reduction, &pieces, self.output);
+            contributions.iter().map(|input| piece(input, position, count)).collect();
+        let Self { element, operator, ref input, ref mut output } = *self;
+        match input {
+            Operand::Apart(input) => {
+                let own = Some(piece(input, position, count));
+                fold(element, &operator, &sources(run, &pieces, own), output);
+            }
+            Operand::Within(_) => {
+                let result = &mut *pieces_mut(output, count).swap_remove(position);
+                fold(element, &operator, &sources(run, &pieces, None), result);
+            }
+        }
+        Ok(())
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
         let count = run.members().len();
-        let sends: Vec<_> = run
-            .peers()
-            .map(|(index, to)| Outgoing { to, bytes: piece(self.input, index, count) })
-            .collect();
-        let own = piece(self.input, run.position, count);
-        run.exchange_fold(self.element, self.reduction, &sends, own, self.output)
+        let position = run.position;
+        let Self { element, operator, ref input, ref mut output } = *self;
+        match input {
+            Operand::Apart(input) => {
+                let sends = outgoing(run, |index| piece(input, index, count));
+                let own = Some(piece(input, position, count));
+                run.exchange_fold(element, &operator, &sends, own, output)
+            }
+            Operand::Within(_) => {
+                let mut pieces = pieces_mut(output, count);
+                let result = std::mem::take(&mut pieces[position]);
+                let sends = outgoing(run, |index| &*pieces[index]);
+                run.exchange_fold(element, &operator, &sends, None, result)
+            }
+        }
     }
 }

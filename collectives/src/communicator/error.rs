@@ -13,7 +13,9 @@ use crate::rendezvous::RankFailure;
 ///
 /// It is made by the member that notices first and adopted by the others, so that they report
 /// the same. What the output holds is unspecified, except after a [`CollectiveCause::Mismatch`],
-/// a [`CollectiveCause::Declined`], a [`CollectiveCause::Usage`] or a member missing from the start: then it is untouched.
+/// a [`CollectiveCause::Counts`], a
+/// [`CollectiveCause::Declined`], a [`CollectiveCause::Usage`] or a member missing from the start:
+/// then it is untouched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct CollectiveError {
     /// What was called; of a mismatch, what most members called; where a member declined, what
@@ -33,6 +35,17 @@ pub enum CollectiveCause {
     Cancelled {
         /// The member.
         by: Participant,
+    },
+    /// Two members of an all_to_all_v do not mean the same number of elements.
+    Counts {
+        /// Who sends.
+        sender: Participant,
+        /// Who receives.
+        receiver: Participant,
+        /// Elements that the one sends.
+        sent: u64,
+        /// Elements that the other expects.
+        expected: u64,
     },
     /// A member said that it does not come ([`Communicator::decline`](super::Communicator::decline)).
     Declined {
@@ -127,6 +140,9 @@ impl Display for CollectiveCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancelled { by } => write!(f, "cancelled by {by}"),
+            Self::Counts { sender, receiver, sent, expected } => {
+                write!(f, "{sender} sends {sent} elements to {receiver}, which expects {expected}")
+            }
             Self::Declined { rank, reason } => write!(f, "{rank} does not take part: {reason}"),
             Self::Late { missing, timeout } => write!(
                 f,

@@ -8,6 +8,7 @@
 //! compares; any difference is an error on all. Then the data moves. Small operands travel with
 //! the descriptor and have no second phase.
 
+mod collectives;
 mod error;
 mod participation;
 mod wire;
@@ -20,13 +21,9 @@ use std::time::Duration;
 
 pub use error::{CollectiveCause, CollectiveError, MAX_SIDES, Participant, Side};
 
-use crate::algorithm::{
-    AllGather, AllReduce, AllToAll, Barrier, Broadcast, Collective, CollectivePermute,
-    ReduceScatter, Run,
-};
-use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, next_epoch};
-use crate::element::{ElementType, Reduction};
-use crate::ids::Member;
+use crate::algorithm::{Collective, Run};
+use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, Signature, next_epoch};
+use crate::ids::{Member, Rank};
 use crate::transport::{CancelToken, Operation, Step, Transport};
 use participation::{Failure, Participation};
 
@@ -167,116 +164,6 @@ impl Communicator {
         Ok(Group { id, members: members.into(), position, sequence })
     }
 
-    /// Folds the inputs of all members, in the order of the group, into the output of each.
-    ///
-    /// `input` and `output`: equally long, whole elements.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn all_reduce(
-        &self,
-        call: &Call<'_>,
-        element: ElementType,
-        reduction: Reduction,
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), CollectiveError> {
-        self.run(call, &mut AllReduce { element, reduction, input, output })
-    }
-
-    /// Puts the inputs of all members one after the other, in the order of the group.
-    ///
-    /// `output`: as long as all inputs together, which are equally long.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn all_gather(
-        &self,
-        call: &Call<'_>,
-        element: ElementType,
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), CollectiveError> {
-        self.run(call, &mut AllGather { element, input, output })
-    }
-
-    /// Folds the inputs as all-reduce does and leaves the member at place `i` with the `i`th of
-    /// equal consecutive pieces.
-    ///
-    /// `input`: as many times as long as `output` as there are members.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn reduce_scatter(
-        &self,
-        call: &Call<'_>,
-        element: ElementType,
-        reduction: Reduction,
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), CollectiveError> {
-        self.run(call, &mut ReduceScatter { element, reduction, input, output })
-    }
-
-    /// The `j`th of equal consecutive pieces of the member at place `i` becomes the `i`th of the
-    /// member at place `j`.
-    ///
-    /// `input` and `output`: equally long, as many equal pieces as there are members.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn all_to_all(
-        &self,
-        call: &Call<'_>,
-        element: ElementType,
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), CollectiveError> {
-        self.run(call, &mut AllToAll { element, input, output })
-    }
-
-    /// The buffer of the member at place `root` becomes everyone's.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn broadcast(
-        &self,
-        call: &Call<'_>,
-        element: ElementType,
-        root: usize,
-        buffer: &mut [u8],
-    ) -> Result<(), CollectiveError> {
-        self.run(call, &mut Broadcast { element, root, buffer })
-    }
-
-    /// For each pair, the input of the first becomes the output of the second; a member that is
-    /// nobody's second gets zeros.
-    ///
-    /// `pairs`: the same list on every member of the group, each member at most once as either.
-    /// `input` and `output`: equally long.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn collective_permute(
-        &self,
-        call: &Call<'_>,
-        element: ElementType,
-        pairs: &[(Member, Member)],
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), CollectiveError> {
-        let me = self.member();
-        self.run(call, &mut CollectivePermute { element, pairs, me, input, output })
-    }
-
-    /// Returns when every member has called it.
-    ///
-    /// # Errors
-    /// The same error on every member; see [`CollectiveError`].
-    pub fn barrier(&self, call: &Call<'_>) -> Result<(), CollectiveError> {
-        self.run(call, &mut Barrier)
-    }
-
     /// Takes this member's turn in the group's next collective by saying that it does not come.
     ///
     /// Returns at once. The other members fail with [`CollectiveCause::Declined`] in whatever they
@@ -299,6 +186,39 @@ impl Communicator {
         transport.retire(&operation);
     }
 
+    /// Takes this member's turn in the group's next collective, of which it knows that it fails.
+    /// The other members fail with the same cause.
+    fn refuse(
+        &self,
+        call: &Call<'_>,
+        signature: Signature,
+        cause: CollectiveCause,
+    ) -> CollectiveError {
+        let operation = self.next_operation(call.group);
+        let descriptor = Box::new(Descriptor { signature, key: call.key, operation: operation.id });
+        let error = CollectiveError { descriptor, group: call.group.members.to_vec(), cause };
+        self.fail(&operation, Failure::Noticed(error))
+    }
+
+    /// The member at `position` of `group`, which has one there.
+    fn participant(&self, group: &Group, position: usize) -> Participant {
+        let member = group.members.get(position).copied().unwrap_or(self.member());
+        // `Communicator::group` has checked that every member has a rank.
+        let rank = self.shared.transport.rank_of(member).unwrap_or(Rank(u32::MAX));
+        Participant { rank, member }
+    }
+
+    /// When a call that begins now is late, on the transport's clock.
+    fn deadline(&self, call: &Call<'_>) -> Duration {
+        let timeout = call.timeout.unwrap_or(self.shared.timeout);
+        self.shared.transport.now().saturating_add(timeout)
+    }
+
+    /// The time left until `deadline`.
+    fn until(&self, deadline: Duration) -> Duration {
+        deadline.saturating_sub(self.shared.transport.now())
+    }
+
     fn next_operation<'a>(&self, group: &'a Group) -> Operation<'a> {
         let sequence = group.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         Operation {
@@ -317,32 +237,48 @@ impl Communicator {
             key: call.key,
             operation: operation.id,
         };
-        let timeout = call.timeout.unwrap_or(*timeout);
-        let deadline = transport.now().saturating_add(timeout);
         let participation = Participation {
             descriptor,
-            timeout,
+            timeout: call.timeout.unwrap_or(*timeout),
             run: Run {
                 transport: &**transport,
                 position: group.position,
-                step: Step { operation, index: 0, deadline, cancel: call.cancel },
+                step: Step {
+                    operation,
+                    index: 0,
+                    deadline: self.deadline(call),
+                    cancel: call.cancel,
+                },
             },
         };
-        let result = participation.complete(collective);
-        if group.members.len() == 1 {
-            // Nobody is there to tell, and nothing arrives: the transport has not heard of it.
-            return result.map_err(Failure::into_error);
+        match participation.complete(collective) {
+            Ok(()) => {
+                self.retire(&operation);
+                Ok(())
+            }
+            Err(failure) => Err(self.fail(&operation, failure)),
         }
-        let result = result.map_err(|failure| match failure {
-            Failure::Noticed(error) => {
+    }
+
+    /// Is through with an operation that failed; tells the others if they do not know.
+    fn fail(&self, operation: &Operation<'_>, failure: Failure) -> CollectiveError {
+        let error = match failure {
+            // Nobody is there to tell: the transport has not heard of it.
+            Failure::Noticed(error) if operation.members.len() > 1 => {
                 let notice = wire::encode_notice(Some(&error.descriptor), &error.cause);
-                transport.abort(&operation, &notice);
+                self.shared.transport.abort(operation, &notice);
                 error
             }
-            Failure::Adopted(error) => error,
-        });
-        transport.retire(&operation);
-        result
+            Failure::Adopted(error) | Failure::Noticed(error) => error,
+        };
+        self.retire(operation);
+        error
+    }
+
+    fn retire(&self, operation: &Operation<'_>) {
+        if operation.members.len() > 1 {
+            self.shared.transport.retire(operation);
+        }
     }
 }
 

@@ -24,13 +24,6 @@ pub(super) enum Failure {
     Noticed(CollectiveError),
 }
 
-impl Failure {
-    pub(super) fn into_error(self) -> CollectiveError {
-        let (Self::Adopted(error) | Self::Noticed(error)) = self;
-        error
-    }
-}
-
 impl Participation<'_> {
     pub(super) fn complete(mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
         let checked = match self.run.members().get(self.run.position) {
@@ -45,14 +38,25 @@ impl Participation<'_> {
             return collective.exchange(&mut self.run).map_err(|error| self.failure(error));
         }
         let openings = self.agree(collective)?;
-        let contribution_bytes = collective.contribution().len();
-        if contribution_bytes <= INLINE_BYTES {
-            let contributions: Vec<_> =
-                openings.iter().map(|opening| opening.inline(contribution_bytes)).collect();
-            collective.combine(&self.run, &contributions);
-            return Ok(());
-        }
-        collective.exchange(&mut self.run).map_err(|error| self.failure(error))
+        let result = match self.inline(collective, &openings) {
+            Some(contributions) => collective.combine(&self.run, &contributions),
+            None => collective.exchange(&mut self.run),
+        };
+        result.map_err(|error| self.failure(error))
+    }
+
+    /// Everyone's contribution, this member's left out, if all of them travelled in the openings.
+    fn inline<'b>(
+        &self,
+        collective: &dyn Collective,
+        openings: &'b [Opening],
+    ) -> Option<Vec<&'b [u8]>> {
+        let contributions = openings.iter().enumerate().map(|(position, opening)| {
+            let length = collective.contribution_bytes(position)?;
+            let own = position == self.run.position;
+            (length <= INLINE_BYTES).then(|| opening.inline(if own { 0 } else { length }))
+        });
+        contributions.collect()
     }
 
     /// Exchanges openings with everyone; returns them in the order of the group if all agree.

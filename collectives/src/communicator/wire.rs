@@ -9,9 +9,9 @@
 use crate::communicator::error::CollectiveCause;
 use crate::descriptor::Descriptor;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
-/// Room for the descriptor and what goes before it. The longest descriptor takes 99 bytes.
+/// Room for the descriptor and what goes before it. The longest descriptor takes 110 bytes.
 const HEAD_BYTES: usize = 128;
 
 /// The longest contribution that travels in the opening itself.
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::communicator::error::Participant;
     use crate::descriptor::{CollectiveKey, CollectiveKind, GroupId, OperationId, Signature};
-    use crate::element::{ElementType, Reduction};
+    use crate::element::{ElementType, OperatorName};
     use crate::ids::{Member, Rank};
 
     /// The longest there is.
@@ -100,7 +100,7 @@ mod tests {
         Descriptor {
             signature: Signature {
                 kind: CollectiveKind::ReduceScatter,
-                reduction: Some(Reduction::Xor),
+                reduction: Some(OperatorName::Function { fingerprint: u64::MAX }),
                 element: Some(ElementType::Opaque { size_bytes: u32::MAX }),
                 count: u64::MAX,
                 root: Some(u32::MAX),

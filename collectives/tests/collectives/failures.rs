@@ -111,7 +111,7 @@ fn call(
             communicator.reduce_scatter(&call, element, reduction, &input, &mut output)
         }
         "all_to_all" => communicator.all_to_all(&call, element, &input, &mut output),
-        "broadcast" => communicator.broadcast(&call, element, root, &mut output),
+        "broadcast" => communicator.broadcast(&call, element, root, &input, &mut output),
         "collective_permute" => {
             let targets = members.iter().copied().cycle().skip(shift);
             let pairs: Vec<_> = members.iter().copied().zip(targets).collect();

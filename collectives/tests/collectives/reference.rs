@@ -19,19 +19,104 @@ pub(crate) fn operand(element: ElementType, member: u32, count: usize) -> Vec<u8
             ElementType::BF16 => bytes.extend(bf16::from_f32(real).to_ne_bytes()),
             ElementType::F32 => bytes.extend(real.to_ne_bytes()),
             ElementType::F64 => bytes.extend((f64::from(real) / 3.0).to_ne_bytes()),
-            _ => {
-                let pattern = bits.to_be_bytes();
-                bytes.extend(pattern.iter().cycle().take(element.size_bytes()));
+            ElementType::C64 => bytes.extend([real, 1.5 - real].map(f32::to_ne_bytes).concat()),
+            ElementType::C128 => {
+                let real = f64::from(real) / 3.0;
+                bytes.extend([real, 1.5 - real].map(f64::to_ne_bytes).concat());
             }
+            _ => match minifloat(element) {
+                Some(format) => bytes.push(format.round(real)),
+                None => {
+                    let pattern = bits.to_be_bytes();
+                    bytes.extend(pattern.iter().cycle().take(element.size_bytes()));
+                }
+            },
         }
     }
     bytes
 }
 
+/// An 8-bit float, as its description has it.
+#[derive(Clone, Copy)]
+struct Minifloat {
+    mantissa_bits: i32,
+    bias: i32,
+    /// The first code that is not finite.
+    end: u8,
+    /// What is too great, and what is no number; the sign aside.
+    overflow: u8,
+    nan: u8,
+}
+
+fn minifloat(element: ElementType) -> Option<Minifloat> {
+    let (mantissa_bits, bias, end, overflow, nan) = match element {
+        ElementType::F8E3M4 => (4, 3, 0x70, 0x70, 0x78),
+        ElementType::F8E4M3 => (3, 7, 0x78, 0x78, 0x7c),
+        ElementType::F8E4M3FN => (3, 7, 0x7f, 0x7f, 0x7f),
+        ElementType::F8E4M3B11FNUZ => (3, 11, 0x80, 0x80, 0x80),
+        ElementType::F8E4M3FNUZ => (3, 8, 0x80, 0x80, 0x80),
+        ElementType::F8E5M2 => (2, 15, 0x7c, 0x7c, 0x7e),
+        ElementType::F8E5M2FNUZ => (2, 16, 0x80, 0x80, 0x80),
+        _ => return None,
+    };
+    Some(Minifloat { mantissa_bits, bias, end, overflow, nan })
+}
+
+impl Minifloat {
+    /// The magnitude of a finite code, or of the one after the last.
+    fn magnitude(self, code: u8) -> f64 {
+        let exponent = i32::from(code) >> self.mantissa_bits;
+        let mantissa = f64::from(i32::from(code) & ((1 << self.mantissa_bits) - 1));
+        let fraction = mantissa / f64::from(1 << self.mantissa_bits);
+        match exponent {
+            0 => fraction * 2_f64.powi(1 - self.bias),
+            _ => (1.0 + fraction) * 2_f64.powi(exponent - self.bias),
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "f32 has every 8-bit float")]
+    fn widen(self, byte: u8) -> f32 {
+        let code = byte & 0x7f;
+        let is_nan = byte == 0x80 && self.end == 0x80 || code >= self.end && code != self.overflow;
+        let magnitude = if is_nan || code == self.end && self.overflow == self.nan {
+            f64::NAN
+        } else if code == self.overflow {
+            f64::INFINITY
+        } else {
+            self.magnitude(code)
+        };
+        (if byte < 0x80 { magnitude } else { -magnitude }) as f32
+    }
+
+    /// The nearest of all codes; of two as near, the even one.
+    fn round(self, value: f32) -> u8 {
+        let sign = if value.is_sign_negative() { 0x80 } else { 0 };
+        if value.is_nan() {
+            return sign | self.nan;
+        }
+        let value = f64::from(value.abs());
+        let codes: Vec<u8> = (0..=self.end).collect();
+        let above =
+            codes.partition_point(|code| self.magnitude(*code) < value).min(codes.len() - 1);
+        let nearest = codes[above.saturating_sub(1)..=above].iter().min_by(|a, b| {
+            let distance = |code: u8| (self.magnitude(code) - value).abs();
+            distance(**a).total_cmp(&distance(**b)).then((*a % 2).cmp(&(*b % 2)))
+        });
+        match *nearest.unwrap() {
+            code if code == self.end => sign | self.overflow,
+            0 if self.end == 0x80 => 0,
+            code => sign | code,
+        }
+    }
+}
+
 /// The fold of `operands` in their order.
 pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u8>]) -> Vec<u8> {
     macro_rules! fold {
-        ($type:ty, $widen:expr, $round:expr, $step:expr) => {{
+        ($type:ty, $widen:expr, $round:expr, $step:expr) => {
+            fold!($type, $widen, $round, $step, |sum, _| sum)
+        };
+        ($type:ty, $widen:expr, $round:expr, $step:expr, $finish:expr) => {{
             let size = size_of::<$type>();
             let mut result = Vec::with_capacity(operands[0].len());
             for index in 0..operands[0].len() / size {
@@ -44,7 +129,8 @@ pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u
                         Some(sum) => $step(sum, value),
                     });
                 }
-                result.extend($round(sum.unwrap()).to_ne_bytes());
+                let sum = $finish(sum.unwrap(), operands.len());
+                result.extend($round(sum).to_ne_bytes());
             }
             result
         }};
@@ -59,20 +145,33 @@ pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u
                 Reduction::And => a & b,
                 Reduction::Or => a | b,
                 Reduction::Xor => a ^ b,
+                Reduction::Mean => panic!("the mean of integers"),
             })
         };
     }
     macro_rules! float {
         ($type:ty, $sum:ty, $widen:expr, $round:expr) => {
-            fold!($type, $widen, $round, |a: $sum, b: $sum| match reduction {
-                Reduction::Sum => a + b,
-                Reduction::Product => a * b,
-                Reduction::Min | Reduction::Max if a.is_nan() || b.is_nan() => <$sum>::NAN,
-                Reduction::Min => a.min(b),
-                Reduction::Max => a.max(b),
-                other => panic!("{other} of floats"),
-            })
+            fold!(
+                $type,
+                $widen,
+                $round,
+                |a: $sum, b: $sum| match reduction {
+                    Reduction::Sum | Reduction::Mean => a + b,
+                    Reduction::Product => a * b,
+                    Reduction::Min | Reduction::Max if a.is_nan() || b.is_nan() => <$sum>::NAN,
+                    Reduction::Min => a.min(b),
+                    Reduction::Max => a.max(b),
+                    other => panic!("{other} of floats"),
+                },
+                |sum: $sum, count: usize| match reduction {
+                    Reduction::Mean => sum / count as $sum,
+                    _ => sum,
+                }
+            )
         };
+    }
+    if let Some(format) = minifloat(element) {
+        return float!(u8, f32, |byte| format.widen(byte), |value| format.round(value));
     }
     match element {
         ElementType::Bool => {
@@ -84,6 +183,7 @@ pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u
                     column(index).all(|bit| bit)
                 }
                 Reduction::Xor => column(index).filter(|bit| *bit).count() % 2 == 1,
+                Reduction::Mean => panic!("the mean of booleans"),
             });
             fold.map(u8::from).collect()
         }
@@ -99,6 +199,51 @@ pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u
         ElementType::BF16 => float!(bf16, f32, bf16::to_f32, bf16::from_f32),
         ElementType::F32 => float!(f32, f32, |x| x, |x: f32| x),
         ElementType::F64 => float!(f64, f64, |x| x, |x: f64| x),
-        ElementType::Opaque { .. } => panic!("opaque elements are not reduced"),
+        ElementType::I2 => narrow(2, true, reduction, operands),
+        ElementType::I4 => narrow(4, true, reduction, operands),
+        ElementType::U2 => narrow(2, false, reduction, operands),
+        ElementType::U4 => narrow(4, false, reduction, operands),
+        ElementType::C64 => complex(ElementType::F32, reduction, operands),
+        ElementType::C128 => complex(ElementType::F64, reduction, operands),
+        _ => panic!("{element} elements are not reduced"),
     }
+}
+
+/// Integers of the low bits of each byte, folded as bytes of which the low bits are kept.
+fn narrow(bits: u32, signed: bool, reduction: Reduction, operands: &[Vec<u8>]) -> Vec<u8> {
+    let spare = 8 - bits;
+    let extend = |byte: &u8| {
+        let high = byte << spare;
+        if signed { (high.cast_signed() >> spare).cast_unsigned() } else { high >> spare }
+    };
+    let wide: Vec<Vec<u8>> =
+        operands.iter().map(|operand| operand.iter().map(extend).collect()).collect();
+    let element = if signed { ElementType::I8 } else { ElementType::U8 };
+    fold(element, reduction, &wide).iter().map(|byte| byte << spare >> spare).collect()
+}
+
+/// Complex numbers by their parts.
+fn complex(part: ElementType, reduction: Reduction, operands: &[Vec<u8>]) -> Vec<u8> {
+    if reduction != Reduction::Product {
+        return fold(part, reduction, operands);
+    }
+    let size = part.size_bytes();
+    let of = |a: &[u8], b: &[u8], reduction| fold(part, reduction, &[a.to_vec(), b.to_vec()]);
+    let negative = |a: &[u8]| {
+        let mut a = a.to_vec();
+        *a.last_mut().unwrap() ^= 0x80;
+        a
+    };
+    let mut product = operands[0].clone();
+    for operand in &operands[1..] {
+        for (a, b) in product.chunks_mut(2 * size).zip(operand.chunks(2 * size)) {
+            let times = |i: usize, j: usize| {
+                of(&a[i * size..][..size], &b[j * size..][..size], Reduction::Product)
+            };
+            let real = of(&times(0, 0), &negative(&times(1, 1)), Reduction::Sum);
+            let imaginary = of(&times(0, 1), &times(1, 0), Reduction::Sum);
+            a.copy_from_slice(&[real, imaginary].concat());
+        }
+    }
+    product
 }

@@ -91,7 +91,7 @@ impl Terms {
             | CollectiveKind::ReduceScatter
             | CollectiveKind::AllToAll => others,
             CollectiveKind::Broadcast | CollectiveKind::CollectivePermute => 1.0,
-            CollectiveKind::Barrier => 0.0,
+            _ => 0.0,
         }
     }
 
@@ -106,7 +106,7 @@ impl Terms {
             CollectiveKind::AllGather => (elements / ranks, 1, ranks),
             CollectiveKind::ReduceScatter => (elements / ranks, ranks, 1),
             CollectiveKind::AllToAll => (elements / ranks, ranks, ranks),
-            CollectiveKind::Barrier => (0, 0, 0),
+            _ => (0, 0, 0),
         };
         let part_bytes = count * self.element.size_bytes();
         let (input_bytes, output_bytes) = (part_bytes * inputs, part_bytes * outputs);
@@ -133,13 +133,13 @@ impl Terms {
             }
             CollectiveKind::AllToAll => communicator.all_to_all(call, element, input, output),
             CollectiveKind::Broadcast => {
-                communicator.broadcast(call, element, root as usize, output)
+                communicator.broadcast_in_place(call, element, root as usize, output)
             }
             CollectiveKind::CollectivePermute => {
                 let pairs = ring(call.group);
                 communicator.collective_permute(call, element, &pairs, input, output)
             }
-            CollectiveKind::Barrier => communicator.barrier(call),
+            _ => communicator.barrier(call),
         }
     }
 }

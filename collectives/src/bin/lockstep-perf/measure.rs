@@ -162,7 +162,7 @@ impl Run<'_> {
         let slowest = (0..totals.len()).max_by_key(|rank| totals[*rank]).unwrap_or(0);
         let mut samples: Vec<u64> = samples.iter().map(nanoseconds).collect();
         let buffer = bytemuck::cast_slice_mut(&mut samples);
-        communicator.broadcast(&self.call(), element, slowest, buffer)?;
+        communicator.broadcast_in_place(&self.call(), element, slowest, buffer)?;
 
         let wrong = wrong.map(|wrong| {
             let (input, mut sum) = (bytemuck::bytes_of(&wrong), 0_u64);
