@@ -6,6 +6,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,13 +39,16 @@ pub struct RankInfo {
     pub fingerprint: Fingerprint,
 }
 
-/// What tells hosts apart: the name may repeat, the boot id does not.
+/// What tells hosts apart: the name may repeat, the boot id does not, and two network namespaces on
+/// one machine are two hosts to each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HostId {
     /// The host's name, to show.
     pub name: String,
     /// The kernel's boot id, to compare.
     pub boot_id: String,
+    /// The network namespace, as the kernel numbers it; 0 where it does not say.
+    pub network: u64,
 }
 
 /// The SHA-256 of a certificate.
@@ -132,6 +136,12 @@ impl Topology {
         self.first_members.last().copied().unwrap_or(0)
     }
 
+    /// The processes of the host that `rank` runs on, in order; empty when the job has no such rank.
+    pub fn neighbours_of(&self, rank: Rank) -> impl Iterator<Item = Rank> {
+        let host = self.rank(rank).map(|info| &info.host);
+        self.ranks.iter().filter(move |info| Some(&info.host) == host).map(|info| info.rank)
+    }
+
     /// The process that holds `member`; `None` when the job has no such member.
     pub fn rank_of(&self, member: Member) -> Option<Rank> {
         // Ranks without devices begin where the next rank begins, so the last such start is it.
@@ -159,7 +169,8 @@ impl HostId {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let boot_id = boot_id.map_or_else(|_| name.clone(), |text| text.trim().to_owned());
-        Self { name, boot_id }
+        let network = std::fs::metadata("/proc/self/ns/net").map_or(0, |namespace| namespace.ino());
+        Self { name, boot_id, network }
     }
 }
 
@@ -191,6 +202,7 @@ mod tests {
             host: HostId {
                 name: format!("host{}", rank / 2),
                 boot_id: format!("boot{}", rank / 2),
+                network: 4,
             },
             process_id: 100 + rank,
             devices,
@@ -217,6 +229,9 @@ mod tests {
         assert!(topology.rank(Rank(4)).is_none());
         assert_eq!(topology.rank_of_fingerprint(Fingerprint([3; 32])), Some(Rank(3)));
         assert_eq!(topology.rank_of_fingerprint(Fingerprint([9; 32])), None);
+        let neighbours: Vec<_> = topology.neighbours_of(Rank(3)).collect();
+        assert_eq!(neighbours, [Rank(2), Rank(3)]);
+        assert_eq!(topology.neighbours_of(Rank(4)).count(), 0);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{CallRefusal, JoinRefusal, MissingRanks, RankFailure};
 use crate::{Attempt, HostId, JobId, Rank, RankInfo};
 
 /// The version of everything in this file; it changes with any change of a type.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The largest value of a key.
 pub const MAX_VALUE_BYTES: usize = 64 << 20;
@@ -170,7 +170,7 @@ mod tests {
             rank: Rank(3),
             world_size: 5,
             incarnation: u64::MAX - 7,
-            host: HostId { name: "host".into(), boot_id: "boot".into() },
+            host: HostId { name: "host".into(), boot_id: "boot".into(), network: 4 },
             process_id: 4242,
             devices: 4,
             address: "[2001:db8::7]:4433".parse().unwrap(),
@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn refuses_other_versions_and_long_frames() {
         let mut bytes = encode(&FromMember::Heartbeat).to_vec();
-        bytes[0] = 2;
+        bytes[0] = VERSION + 1;
         let found = decode::<FromMember>(&bytes);
-        assert_eq!(found, Err(DecodeError::OtherVersion { found: 2 }));
+        assert_eq!(found, Err(DecodeError::OtherVersion { found: VERSION + 1 }));
         assert_eq!(frame_length([4, 1, 0, 0], 260), Ok(260));
         let too_long = DecodeError::TooLong { found: 261, limit: 260 };
         assert_eq!(frame_length([5, 1, 0, 0], 260), Err(too_long));

@@ -3,7 +3,8 @@
 //! Free memory is of two kinds: *resident*, with pages that hold what they last held, and *holes*,
 //! whole pages that the system has not provided yet or was given back. An allocation takes the
 //! smallest resident extent that fits, else pages from a hole. Freed extents are resident and join
-//! their neighbours; beyond a bound, large ones become holes.
+//! their neighbours; beyond a bound, the largest become holes. New pages cost several times what
+//! clearing old ones does, so the bound grows with what is in use.
 //!
 //! Extents are values that cannot overlap (see `mapping`), so a mistake here can waste memory but
 //! not lend it twice.
@@ -23,7 +24,8 @@ const LINE_BYTES: usize = 64;
 /// From here on allocations are whole pages, and freed extents can give theirs back.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// How many bytes of freed memory keep their pages, for allocations to come.
+/// How many bytes of freed memory keep their pages, for allocations to come; or as many as are in
+/// use, if those are more.
 const RETAINED_BYTES: usize = 64 << 20;
 
 /// The memory that one process shares with its host's others.
@@ -82,7 +84,8 @@ impl Arena {
         Self::retaining(RETAINED_BYTES, extent)
     }
 
-    /// An arena that keeps the pages of up to `retained_bytes` of free memory.
+    /// An arena that keeps the pages of up to `retained_bytes` of free memory, or of as much as is
+    /// in use.
     pub(super) fn retaining(retained_bytes: usize, extent: Extent) -> Self {
         let capacity_bytes = extent.len();
         let mut free = Free::default();
@@ -157,53 +160,50 @@ impl Arena {
 
     fn put_back(&self, extent: Extent) {
         let mut free = self.free();
-        let start = free.resident.insert(extent);
-        if free.resident.bytes <= self.retained_bytes {
-            return;
-        }
-        let Some(mut extent) = free.resident.remove(start) else { return };
-        let pages = self.pages_of(&extent);
-        if pages.len() < LARGE_BYTES {
-            free.resident.insert(extent);
-            return;
-        }
-        let mut inner = extent.split_off(pages.start - extent.offset());
-        let tail = inner.split_off(pages.len());
         free.resident.insert(extent);
-        free.resident.insert(tail);
-        // The system takes its time, and nobody else can reach what is discarded.
-        drop(free);
-        self.discard(inner);
+        loop {
+            let in_use_bytes = self.capacity_bytes - free.resident.bytes - free.holes.bytes;
+            if free.resident.bytes <= self.retained_bytes.max(in_use_bytes) {
+                return;
+            }
+            let Some(extent) = free.resident.take_largest(LARGE_BYTES) else { return };
+            // The system takes its time, and nobody else can reach what is discarded.
+            drop(free);
+            if !self.discard_pages_of(extent) {
+                return;
+            }
+            free = self.free();
+        }
     }
 
-    /// Makes holes of all resident extents that hold whole pages.
+    /// Makes holes of all resident pages.
     fn trim(&self) {
         let resident = mem::take(&mut self.free().resident);
-        for mut extent in resident.by_start.into_values() {
-            let pages = self.pages_of(&extent);
-            let mut inner = extent.split_off(pages.start - extent.offset());
-            let tail = inner.split_off(pages.len());
-            let mut free = self.free();
-            free.resident.insert(extent);
-            free.resident.insert(tail);
-            drop(free);
-            self.discard(inner);
+        for extent in resident.by_start.into_values() {
+            self.discard_pages_of(extent);
         }
     }
 
-    /// The whole pages of `extent`; empty where it begins if it has none.
-    fn pages_of(&self, extent: &Extent) -> std::ops::Range<usize> {
-        let start = extent.offset().next_multiple_of(self.page_bytes);
+    /// Makes a hole of the whole pages of `extent`, and makes the rest resident; whether it could.
+    fn discard_pages_of(&self, mut extent: Extent) -> bool {
+        let start = extent.offset().next_multiple_of(self.page_bytes).min(extent.end());
         let end = extent.end() - extent.end() % self.page_bytes;
-        if start < end { start..end } else { extent.offset()..extent.offset() }
+        let mut pages = extent.split_off(start - extent.offset());
+        let tail = pages.split_off(end.saturating_sub(start));
+        let mut free = self.free();
+        free.resident.insert(extent);
+        free.resident.insert(tail);
+        drop(free);
+        self.discard(pages)
     }
 
-    /// Makes a hole of `extent`, which consists of whole pages.
-    fn discard(&self, mut extent: Extent) {
+    /// Makes a hole of `extent`, which consists of whole pages; whether it could.
+    fn discard(&self, mut extent: Extent) -> bool {
         let discarded = extent.is_empty() || extent.discard().is_ok();
         let mut free = self.free();
         let kind = if discarded { &mut free.holes } else { &mut free.resident };
         kind.insert(extent);
+        discarded
     }
 
     fn full(&self, asked_bytes: usize) -> ArenaError {
@@ -226,10 +226,10 @@ struct Extents {
 }
 
 impl Extents {
-    /// Adds `extent`, joined with its neighbours; where the whole begins.
-    fn insert(&mut self, mut extent: Extent) -> usize {
+    /// Adds `extent`, joined with its neighbours.
+    fn insert(&mut self, mut extent: Extent) {
         if extent.is_empty() {
-            return extent.offset();
+            return;
         }
         let before = self.by_start.range(..extent.offset()).next_back().map(|(start, _)| *start);
         if let Some(mut before) = before.and_then(|start| self.remove(start)) {
@@ -246,7 +246,7 @@ impl Extents {
         {
             self.add(apart);
         }
-        self.add(extent)
+        self.add(extent);
     }
 
     /// Takes `length` bytes at a multiple of `alignment` out of the smallest extent that has them.
@@ -267,6 +267,12 @@ impl Extents {
         Some(extent)
     }
 
+    /// Takes the largest extent, if it has at least `length` bytes.
+    fn take_largest(&mut self, length: usize) -> Option<Extent> {
+        let (available, start) = *self.by_length.last()?;
+        if available < length { None } else { self.remove(start) }
+    }
+
     fn remove(&mut self, start: usize) -> Option<Extent> {
         let extent = self.by_start.remove(&start)?;
         self.by_length.remove(&(extent.len(), start));
@@ -274,12 +280,11 @@ impl Extents {
         Some(extent)
     }
 
-    fn add(&mut self, extent: Extent) -> usize {
+    fn add(&mut self, extent: Extent) {
         let start = extent.offset();
         self.bytes += extent.len();
         self.by_length.insert((extent.len(), start));
         self.by_start.insert(start, extent);
-        start
     }
 }
 

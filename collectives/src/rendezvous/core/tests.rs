@@ -156,7 +156,11 @@ fn join(rank: u32, world_size: u32) -> Join {
         rank: Rank(rank),
         world_size,
         incarnation: 7000 + u64::from(rank),
-        host: HostId { name: format!("host{}", rank / 2), boot_id: format!("boot{}", rank / 2) },
+        host: HostId {
+            name: format!("host{}", rank / 2),
+            boot_id: format!("boot{}", rank / 2),
+            network: 4,
+        },
         process_id: 100 + rank,
         devices: 1 + rank % 3,
         address: ([10, 0, 0, 1], 4000).into(),
