@@ -374,7 +374,7 @@ mod tests {
         let reduced = |dtype, reduction| arithmetic(dtype, reduction).map(|(element, _)| element);
         assert_eq!(reduced(DType::C64, Reduction::Product).unwrap(), ElementType::C64);
         let error = reduced(DType::C64, Reduction::Max).unwrap_err();
-        assert_eq!(error.message(), "the maximum of complex<f32> over devices");
+        assert_eq!(error.message(), "the max of complex<f32> over devices");
         assert_eq!(
             reduced(DType::F8E8M0FNU, Reduction::Sum).unwrap_err().code(),
             Code::Unimplemented
