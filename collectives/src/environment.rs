@@ -5,8 +5,10 @@
 //! environment only in the functions whose names end in `_process`.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::{Attempt, DEFAULT_HEARTBEAT_TIMEOUT, InvalidJobId, JobId, Rank};
@@ -39,6 +41,9 @@ pub const INIT_TIMEOUT: &str = "LOCKSTEP_INIT_TIMEOUT";
 pub const HEARTBEAT_TIMEOUT: &str = "LOCKSTEP_HEARTBEAT_TIMEOUT";
 /// How long a collective waits for its members.
 pub const COLLECTIVE_TIMEOUT: &str = "LOCKSTEP_COLLECTIVE_TIMEOUT";
+
+/// By which means a process reaches the others of its host.
+pub const TRANSPORT: &str = "LOCKSTEP_TRANSPORT";
 
 /// A process's place in a job, as its launcher states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +79,24 @@ pub enum KeySource {
     /// A file that only its owner can access.
     File(PathBuf),
 }
+
+/// By which means a process reaches the others of its host (`LOCKSTEP_TRANSPORT`). Those of other
+/// hosts it reaches over QUIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransportChoice {
+    /// Shared memory where it can be had, else QUIC.
+    #[default]
+    Auto,
+    /// Shared memory; it is an error if it cannot be had.
+    Shm,
+    /// QUIC, though they could share memory.
+    Quic,
+}
+
+/// Why a text names no transport.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a transport: write auto, shm or quic")]
+pub struct InvalidTransport(String);
 
 /// The time limits a user may set for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,6 +271,50 @@ impl Environment {
     }
 }
 
+impl TransportChoice {
+    /// What this process's environment says; [`TransportChoice::Auto`] where it says nothing.
+    ///
+    /// # Errors
+    /// When the variable is set but names no transport.
+    pub fn from_process() -> Result<Self, EnvironmentError> {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    /// What the variables that `lookup` returns say.
+    ///
+    /// # Errors
+    /// As [`TransportChoice::from_process`].
+    pub fn from_variables(
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, EnvironmentError> {
+        let variables = Variables(lookup);
+        Ok(variables.parsed(TRANSPORT, "auto, shm or quic")?.unwrap_or_default())
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = InvalidTransport;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTransport> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "shm" => Ok(Self::Shm),
+            "quic" => Ok(Self::Quic),
+            _ => Err(InvalidTransport(text.chars().take(80).collect())),
+        }
+    }
+}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Shm => "shm",
+            Self::Quic => "quic",
+        })
+    }
+}
+
 impl Limits {
     /// What this process's environment says, with the defaults where it says nothing.
     ///
@@ -301,7 +368,7 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<L> {
         EnvironmentError::Invalid { variable, found, expected: expected.into() }
     }
 
-    fn parsed<T: std::str::FromStr>(
+    fn parsed<T: FromStr>(
         &self,
         variable: &'static str,
         expected: &str,
@@ -434,6 +501,19 @@ mod tests {
         for text in ["", "s", "-1", "5 parsecs", "1e9", "1..2", "99999999999999999999999h", "inf"] {
             assert!(parse_duration(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_transport_is_read_back_as_it_is_written() {
+        let choice = |text: &str| {
+            TransportChoice::from_variables(|name| (name == TRANSPORT).then(|| text.into()))
+        };
+        for expected in [TransportChoice::Auto, TransportChoice::Shm, TransportChoice::Quic] {
+            assert_eq!(choice(&expected.to_string()).unwrap(), expected);
+        }
+        assert_eq!(choice("").unwrap(), TransportChoice::Auto);
+        let error = choice("tcp").unwrap_err().to_string();
+        assert_eq!(error, "LOCKSTEP_TRANSPORT is \"tcp\", expected auto, shm or quic");
     }
 
     #[test]

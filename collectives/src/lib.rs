@@ -38,7 +38,8 @@ pub use endpoint::{
     ConnectError, Connector, EndpointError, PeerConnection, PeerEndpoint, Protocol, address_towards,
 };
 pub use environment::{
-    Environment, EnvironmentError, InvalidDuration, KeySource, Limits, parse_duration,
+    Environment, EnvironmentError, InvalidDuration, InvalidTransport, KeySource, Limits,
+    TransportChoice, parse_duration,
 };
 pub use identity::{Identity, IdentityError, PeerName};
 pub use ids::{Attempt, InvalidJobId, JobId, Member, Rank};

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::rendezvous::CoordinatorOptions;
+use crate::shared_memory::{self, Arena, Segment, Sharing};
 use crate::transport::quic::{QuicTransport, transport_config};
 use crate::transport::{LocalTransport, Transport};
 use crate::{
     Communicator, Coordinator, EndpointError, Environment, EnvironmentError, JobSecret, JoinError,
-    JoinOptions, Limits, Member, Rank, RendezvousError, SecretError, Session, Topology,
-    environment,
+    JoinOptions, Limits, Member, Rank, RendezvousError, SecretError, Session, SessionError,
+    Topology, TransportChoice, environment,
 };
 
 /// How long a process that leaves waits for its peers to have what it sent.
@@ -39,6 +40,9 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 pub struct World {
     rank: Rank,
     topology: Arc<Topology>,
+    sharing: Sharing,
+    /// What this process shares with its neighbours, if anything.
+    segment: Option<Arc<Segment>>,
     transport: Arc<dyn Transport>,
     /// Of the local members, in order.
     communicators: Vec<Communicator>,
@@ -77,6 +81,23 @@ pub enum WorldError {
     /// The job's secret could not be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// The ranks did not agree on who shares memory.
+    #[error("cannot agree with the other ranks on who shares memory: {0}")]
+    Sharing(SessionError),
+    /// Shared memory was asked for and cannot be had.
+    #[error(
+        "{} is shm, but {rank} cannot share memory with {peer}: {reason}; set it to auto to reach \
+         such ranks over QUIC",
+        environment::TRANSPORT
+    )]
+    NotShared {
+        /// This process.
+        rank: Rank,
+        /// A rank of the same host; this process itself if it has no segment at all.
+        peer: Rank,
+        /// What stands in the way.
+        reason: String,
+    },
 }
 
 impl World {
@@ -85,16 +106,26 @@ impl World {
     /// # Errors
     /// When the environment is wrong or incomplete, or the job cannot be joined.
     pub fn from_environment() -> Result<Self, WorldError> {
+        Self::from_environment_over(TransportChoice::from_process()?)
+    }
+
+    /// As [`World::from_environment`], with another choice of the transport than the environment's.
+    ///
+    /// # Errors
+    /// As [`World::from_environment`], and when shared memory is chosen but cannot be had.
+    pub fn from_environment_over(choice: TransportChoice) -> Result<Self, WorldError> {
         let limits = Limits::from_process()?;
         match Environment::from_process()? {
-            Some(environment) => Self::join(&environment, limits),
+            Some(environment) => Self::join_over(&environment, limits, choice),
             None => {
                 let devices = environment::devices_of_process()?;
                 tracing::info!(
                     "a world of one with {devices} devices: {} is not set",
                     environment::RANK
                 );
-                Ok(Self::alone(devices, limits))
+                let world = Self::alone(devices, limits, choice);
+                world.require(choice)?;
+                Ok(world)
             }
         }
     }
@@ -104,6 +135,19 @@ impl World {
     /// # Errors
     /// When the job cannot be joined, or not within `limits.init`.
     pub fn join(environment: &Environment, limits: Limits) -> Result<Self, WorldError> {
+        Self::join_over(environment, limits, TransportChoice::Auto)
+    }
+
+    /// As [`World::join`], reaching the ranks of the same host by the means that `choice` says.
+    ///
+    /// # Errors
+    /// As [`World::join`], when the ranks do not agree on who shares memory within another
+    /// `limits.init`, and when shared memory is chosen but cannot be had.
+    pub fn join_over(
+        environment: &Environment,
+        limits: Limits,
+        choice: TransportChoice,
+    ) -> Result<Self, WorldError> {
         let Environment { rank, world_size, coordinator, job, attempt, devices, .. } = environment;
         let host = if environment.coordinator_hosted { "its launcher" } else { "rank 0" };
         tracing::info!(
@@ -123,7 +167,7 @@ impl World {
             rank: *rank,
             world_size: *world_size,
             devices: *devices,
-            secret,
+            secret: secret.clone(),
             key: environment.key.to_string(),
             host: (!environment.coordinator_hosted).then_some(Rank(0)),
             timeout: limits.init,
@@ -139,13 +183,26 @@ impl World {
                 transport.fail_rank(failure.clone());
             }
         });
-        let membership = Some(Membership { session, coordinator });
-        Ok(Self::new(*rank, topology, transport, limits, membership))
+        let shared = shared_memory::agree(&session, &secret, choice, limits.init);
+        let (sharing, segment) = shared.map_err(WorldError::Sharing)?;
+        tracing::info!("{rank} reaches {}", sharing.describe(*rank, &topology));
+        let world = Self {
+            communicators: communicators(*rank, &topology, &transport, limits),
+            rank: *rank,
+            topology,
+            sharing,
+            segment,
+            transport,
+            collective_timeout: limits.collective,
+            membership: Some(Membership { session, coordinator }),
+        };
+        world.require(choice)?;
+        Ok(world)
     }
 
     /// A world of one process with `devices` devices. It uses no network.
     pub fn solo(devices: u32) -> Self {
-        Self::alone(devices, Limits::default())
+        Self::alone(devices, Limits::default(), TransportChoice::Auto)
     }
 
     /// This process.
@@ -187,25 +244,58 @@ impl World {
         self.collective_timeout
     }
 
-    fn new(
-        rank: Rank,
-        topology: Arc<Topology>,
-        transport: Arc<dyn Transport>,
-        limits: Limits,
-        membership: Option<Membership>,
-    ) -> Self {
-        let collective_timeout = limits.collective;
-        let communicator =
-            |member| Communicator::new(Member(member), Arc::clone(&transport), collective_timeout);
-        let communicators = topology.members_of(rank).map(communicator).collect();
-        Self { rank, topology, transport, communicators, collective_timeout, membership }
+    /// Which processes share memory: the same value on all of them.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
     }
 
-    fn alone(devices: u32, limits: Limits) -> Self {
-        let topology = Arc::new(Topology::solo(devices));
-        let transport = Arc::new(LocalTransport::new(devices));
-        Self::new(Rank(0), topology, transport, limits, None)
+    /// Memory that the other processes of this host read in place; `None` when this one shares
+    /// none.
+    pub fn arena(&self) -> Option<&Arc<Arena>> {
+        self.segment.as_ref().map(|segment| segment.arena())
     }
+
+    fn alone(devices: u32, limits: Limits, choice: TransportChoice) -> Self {
+        let rank = Rank(0);
+        let topology = Arc::new(Topology::solo(devices));
+        let transport: Arc<dyn Transport> = Arc::new(LocalTransport::new(devices));
+        let (sharing, segment) = shared_memory::alone(devices, choice);
+        Self {
+            communicators: communicators(rank, &topology, &transport, limits),
+            rank,
+            topology,
+            sharing,
+            segment,
+            transport,
+            collective_timeout: limits.collective,
+            membership: None,
+        }
+    }
+
+    /// Whether what was chosen is what there is.
+    fn require(&self, choice: TransportChoice) -> Result<(), WorldError> {
+        let rank = self.rank;
+        let shares = |peer| choice != TransportChoice::Shm || self.sharing.shares(rank, peer);
+        // With itself a rank shares only if it has several members.
+        let several = self.local_members().len() > 1;
+        let mut wanted = self.topology.neighbours_of(rank).filter(|peer| several || *peer != rank);
+        let Some(peer) = wanted.find(|peer| !shares(*peer)) else { return Ok(()) };
+        let refusal = self.sharing.refusal(rank).or_else(|| self.sharing.refusal(peer));
+        let reason = refusal.unwrap_or("they have different segments").to_owned();
+        Err(WorldError::NotShared { rank, peer, reason })
+    }
+}
+
+/// Those of the members of `rank`, in order.
+fn communicators(
+    rank: Rank,
+    topology: &Topology,
+    transport: &Arc<dyn Transport>,
+    limits: Limits,
+) -> Vec<Communicator> {
+    let communicator =
+        |member| Communicator::new(Member(member), Arc::clone(transport), limits.collective);
+    topology.members_of(rank).map(communicator).collect()
 }
 
 impl Drop for World {
@@ -298,6 +388,25 @@ mod tests {
         assert_eq!(world.local_members().collect::<Vec<_>>(), [Member(0), Member(1), Member(2)]);
         assert!(world.session().is_none());
         assert_eq!(world.collective_timeout(), Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_world_of_one_shares_memory_between_its_devices() {
+        let world = World::solo(2);
+        assert!(world.sharing().shares(Rank(0), Rank(0)));
+        let mut bytes = world.arena().unwrap().allocate(3).unwrap();
+        bytes.copy_from_slice(&[1, 2, 3]);
+        assert_eq!(*bytes, [1, 2, 3]);
+        for (devices, choice, reason) in [
+            (1, TransportChoice::Auto, "nobody to share memory with"),
+            (2, TransportChoice::Quic, "LOCKSTEP_TRANSPORT is quic"),
+        ] {
+            let world = World::alone(devices, Limits::default(), choice);
+            assert!(world.arena().is_none());
+            let refusal = world.sharing().refusal(Rank(0)).unwrap();
+            assert!(refusal.contains(reason), "{refusal}");
+            assert!(!world.sharing().shares(Rank(0), Rank(0)));
+        }
     }
 
     #[test]

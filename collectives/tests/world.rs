@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use lockstep_collectives::{
     Attempt, Call, CollectiveError, Coordinator, CoordinatorOptions, ElementType, Environment,
-    JobId, JobSecret, KeySource, Limits, Member, ProcessExit, Rank, Reduction, World, WorldError,
+    JobId, JobSecret, KeySource, Limits, Member, ProcessExit, Rank, Reduction, TransportChoice,
+    World, WorldError,
 };
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -76,12 +77,22 @@ impl Job {
 
     /// Runs `body` on a thread per rank and returns what they return, in rank order.
     fn run<R: Send>(&self, body: impl Fn(World) -> R + Sync) -> Vec<std::thread::Result<R>> {
+        self.run_over(|_| TransportChoice::Auto, |world| body(world.unwrap()))
+    }
+
+    /// As `run`, with a choice of each rank; `body` gets the error of one that cannot join, too.
+    fn run_over<R: Send>(
+        &self,
+        choice: impl Fn(u32) -> TransportChoice,
+        body: impl Fn(Result<World, WorldError>) -> R + Sync,
+    ) -> Vec<std::thread::Result<R>> {
         std::thread::scope(|scope| {
             let ranks: Vec<_> = (0..self.devices.len())
                 .map(|rank| {
-                    let environment = self.environment(u32::try_from(rank).unwrap());
+                    let rank = u32::try_from(rank).unwrap();
+                    let (environment, choice) = (self.environment(rank), choice(rank));
                     let body = &body;
-                    scope.spawn(move || body(World::join(&environment, AMPLE).unwrap()))
+                    scope.spawn(move || body(World::join_over(&environment, AMPLE, choice)))
                 })
                 .collect();
             ranks.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
@@ -196,4 +207,45 @@ fn what_is_wrong_with_the_key_is_said_before_anything_is_tried() {
     let error = World::join(&job.environment(0), AMPLE).unwrap_err();
     assert!(matches!(error, WorldError::Secret(_)), "{error}");
     assert!(error.to_string().ends_with("run `chmod 600` on it"), "{error}");
+}
+
+#[test]
+fn all_ranks_hold_the_same_view_of_who_shares_memory() {
+    let job = Job::launched(&[1, 1, 0, 2]);
+    let views = job.run_over(
+        |rank| if rank == 1 { TransportChoice::Quic } else { TransportChoice::Auto },
+        |world| {
+            let world = world.unwrap();
+            // The world works whoever shares what.
+            let sums: Vec<u64> = sum_over_all(&world).into_iter().map(Result::unwrap).collect();
+            (world.sharing().clone(), world.arena().is_some(), sums)
+        },
+    );
+    let views: Vec<_> = views.into_iter().map(Result::unwrap).collect();
+    for (rank, (sharing, has_arena, sums)) in views.iter().enumerate() {
+        assert_eq!(*sharing, views[0].0);
+        assert_eq!(*has_arena, rank != 1);
+        assert!(sums.iter().all(|sum| *sum == 4006), "{sums:?}");
+    }
+    let sharing = &views[0].0;
+    let segments = [0, 1, 2, 3].map(|rank| sharing.segment_of(Rank(rank)));
+    assert_eq!(segments, [Some(Rank(0)), None, Some(Rank(0)), Some(Rank(0))]);
+    assert!(sharing.shares(Rank(2), Rank(3)) && !sharing.shares(Rank(0), Rank(1)));
+    assert_eq!(sharing.refusal(Rank(1)), Some("LOCKSTEP_TRANSPORT is quic"));
+}
+
+#[test]
+fn shared_memory_that_is_asked_for_and_not_had_is_an_error_that_says_why() {
+    let job = Job::launched(&[1, 1]);
+    let errors = job.run_over(
+        |rank| if rank == 0 { TransportChoice::Quic } else { TransportChoice::Shm },
+        |world| world.map(|world| world.sharing().clone()).map_err(|error| error.to_string()),
+    );
+    let errors: Vec<_> = errors.into_iter().map(Result::unwrap).collect();
+    assert!(errors[0].is_ok());
+    assert_eq!(
+        errors[1].as_ref().unwrap_err(),
+        "LOCKSTEP_TRANSPORT is shm, but rank 1 cannot share memory with rank 0: rank 0 has none to \
+         offer: LOCKSTEP_TRANSPORT is quic; set it to auto to reach such ranks over QUIC"
+    );
 }
