@@ -90,6 +90,19 @@ fn counts_what_a_program_costs() {
 }
 
 #[test]
+fn a_text_may_have_several_programs() {
+    let other = PROGRAM.replace("negate", "abs");
+    let text = format!("{PROGRAM}// -----\n{other}");
+    let printed = |program: &str| hlo(&["print"], program.as_bytes()).1;
+    assert_eq!(printed(&text), format!("{}// -----\n{}", printed(PROGRAM), printed(&other)));
+    let fingerprints = hlo(&["fingerprint"], text.as_bytes()).1;
+    assert_eq!(fingerprints.lines().count(), 2);
+    let (code, _, complaint) = hlo(&["verify"], text.replace("abs", "not").as_bytes());
+    assert_eq!(code, 1);
+    assert!(complaint.contains("--> <stdin>:10:10\n"), "{complaint}");
+}
+
+#[test]
 fn exits_with_2_when_the_command_is_at_fault() {
     for arguments in [&["draw"][..], &["print", "a", "b"], &[]] {
         let (code, printed, complaint) = hlo(arguments, b"");
@@ -132,6 +145,29 @@ fn corpus() -> Vec<std::path::PathBuf> {
     cases.map(|case| case.join("program.stablehlo.mlir")).collect()
 }
 
+/// A program for every operation that jaxlib knows, each in a file of its own in `directory`.
+fn operations(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/operations");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "mlir") {
+            continue;
+        }
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (number, program) in text.split("\n// -----\n").enumerate() {
+            if program.contains("// refused: ") || program.contains("// jaxlib: unknown") {
+                continue;
+            }
+            paths.push(directory.join(format!("{stem}-{number}.mlir")));
+            std::fs::write(&paths[paths.len() - 1], program).unwrap();
+        }
+    }
+    assert!(paths.len() > 8, "{paths:?}");
+    paths
+}
+
 /// Asks MLIR's own parser, which jaxlib has, about what is printed: it must be the same module as
 /// what was read. `scripts/setup jax` installs it.
 #[test]
@@ -145,8 +181,9 @@ fn jaxlib_reads_what_is_printed_as_the_same_module() {
     let directory = tempfile::tempdir().unwrap();
     let mut judge = Command::new(environment.join("bin/python"));
     judge.arg(root.join("tests/jaxlib_judge.py"));
-    let programs = corpus();
+    let mut programs = corpus();
     assert_eq!(programs.len(), 106);
+    programs.extend(operations(directory.path()));
     for (number, original) in programs.iter().enumerate() {
         let module = lockstep::stablehlo::parse(&std::fs::read_to_string(original).unwrap());
         let printed = directory.path().join(format!("{number}.mlir"));

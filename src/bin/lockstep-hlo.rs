@@ -1,7 +1,8 @@
 //! `lockstep-hlo`: looks at a program from the shell.
 //!
 //! Reads a StableHLO module, text or bytecode, from a file or standard input and prints it, checks
-//! it, names it by its fingerprint or counts what it costs. Exits with 0 when all is well, with 1
+//! it, names it by its fingerprint or counts what it costs. A text may have several modules, with
+//! lines that begin with `// -----` between them; each is answered for, in their order. Exits with 0 when all is well, with 1
 //! when the program is at fault and with 2 when the command is: wrong arguments, or a file that
 //! cannot be read.
 //! `lockstep hlo …` is the same command.
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use lockstep::stablehlo::{
-    Excerpt, Module, Statistics, VerifyError, parse, parse_bytecode, verify,
+    Excerpt, Module, Statistics, VerifyError, parse_all, parse_bytecode, verify,
 };
 
 /// What MLIR bytecode begins with.
@@ -103,31 +104,42 @@ fn complain(text: fmt::Arguments<'_>) {
 /// What the command prints.
 fn answer(command: &Command) -> Result<String, Failure> {
     match command {
-        Command::Print(source) => Ok(source.read()?.module.to_string()),
+        Command::Print(source) => {
+            let modules = source.read()?.modules;
+            let texts: Vec<String> = modules.iter().map(Module::to_string).collect();
+            Ok(texts.join("// -----\n"))
+        }
         Command::Verify(source) => {
             source.verified()?;
             Ok(String::new())
         }
         Command::Fingerprint { source, json } => {
-            let mut hex = String::with_capacity(64);
-            for byte in source.read()?.module.fingerprint().bytes() {
-                // Writing to a string does not fail.
-                _ = write!(hex, "{byte:02x}");
-            }
-            Ok(if *json { format!("{{\"fingerprint\": \"{hex}\"}}\n") } else { format!("{hex}\n") })
+            let modules = source.read()?.modules;
+            Ok(modules.iter().map(|module| fingerprint(module, *json)).collect())
         }
         Command::Stats { source, json } => {
-            let statistics = source.verified()?.module.statistics();
-            Ok(if *json { to_json(&statistics) } else { to_table(&statistics) })
+            let statistics = source.verified()?.modules.into_iter().map(|m| m.statistics());
+            let texts =
+                statistics.map(|counts| if *json { to_json(&counts) } else { to_table(&counts) });
+            Ok(texts.collect())
         }
     }
 }
 
-/// A program as it was read.
+fn fingerprint(module: &Module, json: bool) -> String {
+    let mut hex = String::with_capacity(64);
+    for byte in module.fingerprint().bytes() {
+        // Writing to a string does not fail.
+        _ = write!(hex, "{byte:02x}");
+    }
+    if json { format!("{{\"fingerprint\": \"{hex}\"}}\n") } else { format!("{hex}\n") }
+}
+
+/// A file as it was read.
 struct Program {
     name: String,
     text: String,
-    module: Module,
+    modules: Vec<Module>,
 }
 
 impl Source {
@@ -137,7 +149,7 @@ impl Source {
         if bytes.starts_with(BYTECODE_MAGIC) {
             return match parse_bytecode(&bytes) {
                 // Bytecode has no lines to show; its operations may know some of another file.
-                Ok(module) => Ok(Program { name, text: String::new(), module }),
+                Ok(module) => Ok(Program { name, text: String::new(), modules: vec![module] }),
                 Err(error) => Err(Failure::Program(format!("{error}\n--> {name}"))),
             };
         }
@@ -145,15 +157,15 @@ impl Source {
             let at = error.utf8_error().valid_up_to();
             Failure::Program(format!("byte {at} is not UTF-8 text\n--> {name}"))
         })?;
-        match parse(&text) {
-            Ok(module) => Ok(Program { name, text, module }),
+        match parse_all(&text) {
+            Ok(modules) => Ok(Program { name, text, modules }),
             Err(error) => Err(Failure::Program(error.with_name(name).to_string())),
         }
     }
 
     fn verified(&self) -> Result<Program, Failure> {
         let program = self.read()?;
-        match verify(&program.module) {
+        match program.modules.iter().try_for_each(verify) {
             Ok(()) => Ok(program),
             Err(error) => Err(Failure::Program(program.finding(&error))),
         }

@@ -66,6 +66,14 @@ pub enum SpmdError {
         /// The axis.
         axis: String,
     },
+    /// A value is still to be summed along an axis.
+    #[error("{what} is still to be summed along the axis \"{axis}\", which is not implemented")]
+    Unreduced {
+        /// What has the sharding.
+        what: String,
+        /// The axis.
+        axis: String,
+    },
     /// A sharding has not one entry per dimension.
     #[error("the sharding of {what} has {found} dimensions, its type {ty} has {}", ty.shape.rank())]
     Rank {

@@ -90,6 +90,9 @@ pub fn axes_of(mesh: &Mesh, sharding: &Sharding, what: &str) -> Result<Vec<Vec<u
     for replicated in &sharding.replicated {
         axis(replicated)?;
     }
+    if let Some(AxisRef { name, .. }) = sharding.unreduced.first() {
+        return Err(SpmdError::Unreduced { what: what.to_owned(), axis: name.clone() });
+    }
     Ok(dims)
 }
 
@@ -157,6 +160,7 @@ mod tests {
             mesh: "mesh".to_owned(),
             dims: dims.iter().map(dim).collect(),
             replicated: Vec::new(),
+            unreduced: Vec::new(),
         }
     }
 

@@ -216,7 +216,8 @@ impl Localizer<'_> {
         let rank = self.tensor(value, "a parameter")?.shape.rank();
         let dim = DimSharding { axes: Vec::new(), is_open: false, priority: None };
         let mesh = self.mesh.name.clone();
-        Ok(Sharding { mesh, dims: vec![dim; rank], replicated: Vec::new() })
+        let (replicated, unreduced) = (Vec::new(), Vec::new());
+        Ok(Sharding { mesh, dims: vec![dim; rank], replicated, unreduced })
     }
 
     fn tensor(&self, value: Value, what: &str) -> Result<&TensorType, SpmdError> {

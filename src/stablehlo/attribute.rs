@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::op::Sharding;
+use super::op::{AxesMove, AxisRef, Sharding};
 use super::{Literal, Location, Mesh, Type};
 use crate::ifrt::DType;
 
@@ -31,6 +31,8 @@ pub enum Attribute {
     Integers(Vec<i64>),
     /// `dense<…> : tensor<…>`.
     Elements(Literal),
+    /// `dense<[1, 0]> : tensor<2xindex>`: the layout of an array, minor dimensions first.
+    Layout(Vec<i64>),
     /// `{name = value}`.
     Dictionary(Vec<(String, Self)>),
     /// A type.
@@ -59,6 +61,12 @@ pub enum Attribute {
     Shardings(Vec<Sharding>),
     /// `#sdy<manual_axes{…}>`.
     Axes(Vec<String>),
+    /// `#sdy<axis_ref_list{…}>`.
+    AxisRefs(Vec<AxisRef>),
+    /// `#sdy<list_of_axis_ref_lists[{…}]>`.
+    AxisRefLists(Vec<Vec<AxisRef>>),
+    /// `#sdy<all_to_all_param_list[…]>`.
+    AxesMoves(Vec<AxesMove>),
     /// `#sdy.mesh<…>`, without a name.
     Mesh(Box<Mesh>),
     /// The value of an alias, shared by its uses.

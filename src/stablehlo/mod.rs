@@ -14,6 +14,7 @@ mod module;
 mod number;
 pub mod op;
 mod print;
+mod quantized;
 mod statistics;
 mod text;
 mod verify;
@@ -26,8 +27,9 @@ pub use module::{
 };
 pub use op::OpKind;
 pub use print::Fingerprint;
+pub use quantized::{Quantization, QuantizationParameters, QuantizedTensorType};
 pub use statistics::{Statistics, Traffic};
-pub use text::{Excerpt, ParseError, ParseErrorKind, parse};
+pub use text::{Excerpt, ParseError, ParseErrorKind, parse, parse_all};
 pub use verify::{VerifyError, verify};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::entity::{PrimaryMap, entity};
 use super::op::{OpKind, Sharding};
+use super::quantized::QuantizedTensorType;
 use crate::ifrt::{DType, Shape};
 
 entity! {
@@ -31,8 +32,12 @@ pub struct TensorType {
 pub enum Type {
     /// A tensor.
     Tensor(TensorType),
+    /// A tensor of quantized numbers.
+    Quantized(QuantizedTensorType),
     /// An ordering token.
     Token,
+    /// What an asynchronous operation will give.
+    Future(Vec<Self>),
     /// A tuple of values.
     Tuple(Vec<Self>),
 }
@@ -196,7 +201,7 @@ impl Function {
     pub fn tensor(&self, value: Value) -> Option<&TensorType> {
         match self.ty(value) {
             Type::Tensor(ty) => Some(ty),
-            Type::Token | Type::Tuple(_) => None,
+            Type::Quantized(_) | Type::Token | Type::Future(_) | Type::Tuple(_) => None,
         }
     }
 }
@@ -227,17 +232,21 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tensor(ty) => ty.fmt(f),
+            Self::Quantized(ty) => ty.fmt(f),
             Self::Token => f.write_str("!stablehlo.token"),
-            Self::Tuple(types) => {
-                f.write_str("tuple<")?;
-                for (i, ty) in types.iter().enumerate() {
-                    let comma = if i == 0 { "" } else { ", " };
-                    write!(f, "{comma}{ty}")?;
-                }
-                f.write_str(">")
-            }
+            Self::Future(types) => in_brackets(f, "!stablehlo.future<", types),
+            Self::Tuple(types) => in_brackets(f, "tuple<", types),
         }
     }
+}
+
+fn in_brackets(f: &mut fmt::Formatter<'_>, open: &str, types: &[Type]) -> fmt::Result {
+    f.write_str(open)?;
+    for (i, ty) in types.iter().enumerate() {
+        let comma = if i == 0 { "" } else { ", " };
+        write!(f, "{comma}{ty}")?;
+    }
+    f.write_str(">")
 }
 
 impl fmt::Display for Location {

@@ -40,10 +40,20 @@ macro_rules! named {
     };
 }
 
+mod expectation;
 mod linalg;
+mod sharding;
 mod transfer;
 
-pub use linalg::{FftType, RngAlgorithm, RngDistribution, TransposeA, TriangularSolve};
+pub use expectation::Expectation;
+pub use linalg::{
+    DotAlgorithm, FftType, PrecisionType, RngAlgorithm, RngDistribution, TransposeA,
+    TriangularSolve,
+};
+pub use sharding::{
+    AxesMove, AxisRef, DimSharding, ManualComputation, Move, NamedComputation,
+    PropagationDirection, Reshard, Sharding,
+};
 pub use transfer::{ChannelType, Transfer};
 
 /// An operation and its attributes.
@@ -87,8 +97,17 @@ pub enum OpKind {
         /// For each operand dimension, the result dimension it becomes.
         dimensions: Vec<usize>,
     },
+    /// `broadcast`, which is not in the specification: dimensions are added in front.
+    Broadcast {
+        /// The sizes of the added dimensions.
+        sizes: Vec<usize>,
+    },
     /// `dynamic_broadcast_in_dim`: operand, output dimensions.
     DynamicBroadcastInDim(DynamicBroadcast),
+    /// `dynamic_conv`: lhs, rhs, padding; the padding among the attributes is empty.
+    DynamicConv(Box<Convolution>),
+    /// `dynamic_gather`: operand, start indices, slice sizes; those among the attributes are empty.
+    DynamicGather(Gather),
     /// `dynamic_iota`: output shape.
     DynamicIota {
         /// The dimension along which values count up.
@@ -98,6 +117,9 @@ pub enum OpKind {
     DynamicPad,
     /// `dynamic_reshape`: operand, output shape.
     DynamicReshape,
+    /// `real_dynamic_slice`, which is not in the specification: operand, first indices, limits,
+    /// strides.
+    RealDynamicSlice,
     /// `reshape`.
     Reshape,
     /// `transpose`.
@@ -146,6 +168,25 @@ pub enum OpKind {
     Scatter(Scatter),
     /// `dot_general`.
     DotGeneral(DotGeneral),
+    /// `dot`, which is not in the specification: matrices and vectors.
+    Dot(Vec<Precision>),
+    /// `einsum`, which is not in the specification: two operands.
+    Einsum {
+        /// The dimensions by letters: `ab,bc->ac`.
+        config: String,
+    },
+    /// `unary_einsum`, which is not in the specification: one operand.
+    UnaryEinsum {
+        /// The dimensions by letters: `ab->a`.
+        config: String,
+    },
+    /// `torch_index_select`, which is not in the specification: operand, index.
+    TorchIndexSelect {
+        /// The dimension indexed.
+        dimension: usize,
+        /// How many dimensions in front operand and index share.
+        batch_dims: usize,
+    },
     /// `convolution`.
     Convolution(Box<Convolution>),
     /// `fft`.
@@ -184,6 +225,19 @@ pub enum OpKind {
         /// The dimension.
         dimension: usize,
     },
+    /// `set_dimension_size`, which is not in the specification: operand, size.
+    SetDimensionSize {
+        /// The dimension.
+        dimension: usize,
+    },
+    /// `uniform_quantize`.
+    UniformQuantize,
+    /// `uniform_dequantize`.
+    UniformDequantize,
+    /// `async_start`: operands; one region with the one operation that runs.
+    AsyncStart,
+    /// `async_done`: a future.
+    AsyncDone,
     /// `after_all`: tokens; without any it makes a new one.
     AfterAll,
     /// `tuple`: values.
@@ -276,6 +330,13 @@ pub enum OpKind {
     },
     /// `collective_broadcast`: the first of each group sends.
     CollectiveBroadcast(Collective),
+    /// `collective_reduce`: one region that combines; the root receives.
+    CollectiveReduce {
+        /// Groups and channel.
+        collective: Collective,
+        /// Whether the last operand says who the roots are, otherwise the first of each group.
+        has_dynamic_root: bool,
+    },
     /// `custom_call`.
     CustomCall {
         /// The target.
@@ -295,6 +356,19 @@ pub enum OpKind {
     ManualComputation(ManualComputation),
     /// `sdy.sharding_constraint`.
     ShardingConstraint(Sharding),
+    /// `sdy.reshard` and the collectives of `sdy`: the same values, spread in another way.
+    Reshard(Box<Reshard>),
+    /// `sdy.sharding_group`: members are spread alike; no results.
+    ShardingGroup {
+        /// The group.
+        group_id: i64,
+    },
+    /// `sdy.propagation_barrier`: the same values.
+    PropagationBarrier(PropagationDirection),
+    /// `sdy.named_computation`: one region, isolated.
+    NamedComputation(Box<NamedComputation>),
+    /// The `check` dialect, in which StableHLO's own tests say what they expect; no results.
+    Expect(Expectation),
 }
 
 named! {
@@ -385,6 +459,8 @@ pub struct DotGeneral {
     pub rhs_contracting: Vec<usize>,
     /// `precision_config`, per operand; empty when all are `DEFAULT`.
     pub precision: Vec<Precision>,
+    /// How products are to be computed, if the source says.
+    pub algorithm: Option<DotAlgorithm>,
 }
 
 named! {
@@ -499,48 +575,6 @@ pub struct Collective {
     pub use_global_device_ids: bool,
 }
 
-/// How one tensor is spread over a mesh (`sdy.sharding`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sharding {
-    /// The mesh, without `@`.
-    pub mesh: String,
-    /// Per dimension, the axes that cut it, outermost first.
-    pub dims: Vec<DimSharding>,
-    /// Axes along which the tensor is stated to be the same.
-    pub replicated: Vec<AxisRef>,
-}
-
-/// How one dimension is cut.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DimSharding {
-    /// The axes, outermost first.
-    pub axes: Vec<AxisRef>,
-    /// Whether propagation may add axes (`?`).
-    pub is_open: bool,
-    /// The priority, if given.
-    pub priority: Option<u32>,
-}
-
-/// An axis of a mesh or a part of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AxisRef {
-    /// The axis.
-    pub name: String,
-    /// `(pre_size, size)` of a sub-axis.
-    pub sub_axis: Option<(usize, usize)>,
-}
-
-/// Attributes of `sdy.manual_computation`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ManualComputation {
-    /// Per operand.
-    pub in_shardings: Vec<Sharding>,
-    /// Per result.
-    pub out_shardings: Vec<Sharding>,
-    /// The axes that the body handles itself.
-    pub manual_axes: Vec<String>,
-}
-
 impl OpKind {
     /// The type a constant yields; `None` for other operations.
     pub fn constant_type(&self) -> Option<&TensorType> {
@@ -560,6 +594,7 @@ impl OpKind {
                 | Self::AllToAll { .. }
                 | Self::CollectivePermute { .. }
                 | Self::CollectiveBroadcast(_)
+                | Self::CollectiveReduce { .. }
         )
     }
 
@@ -568,15 +603,22 @@ impl OpKind {
         match self {
             Self::CustomCall { has_side_effect, .. } => *has_side_effect,
             Self::Infeed { .. } | Self::Outfeed { .. } | Self::Send(_) | Self::Recv(_) => true,
+            Self::ShardingGroup { .. } | Self::Expect(_) => true,
             _ => self.is_collective(),
         }
     }
 
-    /// The dialect: `stablehlo`, `func` or `sdy`.
+    /// The dialect: `stablehlo`, `func`, `sdy` or `check`.
     pub fn dialect(&self) -> &'static str {
         match self {
             Self::Call { .. } => "func",
-            Self::ManualComputation(_) | Self::ShardingConstraint(_) => "sdy",
+            Self::ManualComputation(_)
+            | Self::ShardingConstraint(_)
+            | Self::Reshard(_)
+            | Self::ShardingGroup { .. }
+            | Self::PropagationBarrier(_)
+            | Self::NamedComputation(_) => "sdy",
+            Self::Expect(_) => "check",
             _ => "stablehlo",
         }
     }
@@ -595,10 +637,14 @@ impl OpKind {
             Self::BitcastConvert => "bitcast_convert",
             Self::ReducePrecision { .. } => "reduce_precision",
             Self::BroadcastInDim { .. } => "broadcast_in_dim",
+            Self::Broadcast { .. } => "broadcast",
             Self::DynamicBroadcastInDim(_) => "dynamic_broadcast_in_dim",
+            Self::DynamicConv(_) => "dynamic_conv",
+            Self::DynamicGather(_) => "dynamic_gather",
             Self::DynamicIota { .. } => "dynamic_iota",
             Self::DynamicPad => "dynamic_pad",
             Self::DynamicReshape => "dynamic_reshape",
+            Self::RealDynamicSlice => "real_dynamic_slice",
             Self::Reshape => "reshape",
             Self::Transpose { .. } => "transpose",
             Self::Slice { .. } => "slice",
@@ -610,6 +656,10 @@ impl OpKind {
             Self::Gather(_) => "gather",
             Self::Scatter(_) => "scatter",
             Self::DotGeneral(_) => "dot_general",
+            Self::Dot(_) => "dot",
+            Self::Einsum { .. } => "einsum",
+            Self::UnaryEinsum { .. } => "unary_einsum",
+            Self::TorchIndexSelect { .. } => "torch_index_select",
             Self::Convolution(_) => "convolution",
             Self::Fft { .. } => "fft",
             Self::Cholesky { .. } => "cholesky",
@@ -622,6 +672,11 @@ impl OpKind {
             Self::Map { .. } => "map",
             Self::SelectAndScatter(_) => "select_and_scatter",
             Self::GetDimensionSize { .. } => "get_dimension_size",
+            Self::SetDimensionSize { .. } => "set_dimension_size",
+            Self::UniformQuantize => "uniform_quantize",
+            Self::UniformDequantize => "uniform_dequantize",
+            Self::AsyncStart => "async_start",
+            Self::AsyncDone => "async_done",
             Self::AfterAll => "after_all",
             Self::Tuple => "tuple",
             Self::GetTupleElement { .. } => "get_tuple_element",
@@ -646,10 +701,16 @@ impl OpKind {
             Self::AllToAll { .. } => "all_to_all",
             Self::CollectivePermute { .. } => "collective_permute",
             Self::CollectiveBroadcast(_) => "collective_broadcast",
+            Self::CollectiveReduce { .. } => "collective_reduce",
             Self::CustomCall { .. } => "custom_call",
             Self::Composite(_) => "composite",
             Self::ManualComputation(_) => "manual_computation",
             Self::ShardingConstraint(_) => "sharding_constraint",
+            Self::Reshard(reshard) => reshard.movement.name(),
+            Self::ShardingGroup { .. } => "sharding_group",
+            Self::PropagationBarrier(_) => "propagation_barrier",
+            Self::NamedComputation(_) => "named_computation",
+            Self::Expect(expectation) => expectation.name(),
         }
     }
 }

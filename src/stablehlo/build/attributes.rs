@@ -1,7 +1,7 @@
 //! The attributes of one operation, taken one by one by name and type.
 
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
-use crate::stablehlo::op::Sharding;
+use crate::stablehlo::op::{AxesMove, AxisRef, PrecisionType, Sharding};
 use crate::stablehlo::{Literal, Location};
 
 /// Attributes that say nothing about what an operation computes.
@@ -251,6 +251,25 @@ impl Attributes {
         }
     }
 
+    /// A 64-bit float, if present.
+    pub(super) fn optional_double(&mut self, name: &str) -> Taken<Option<f64>> {
+        let Some(entry) = self.take(name) else { return Ok(None) };
+        match entry.value.resolved() {
+            Attribute::Float(value, None | Some(crate::ifrt::DType::F64)) => Ok(Some(*value)),
+            _ => Err(self.wrong(&entry, "a float such as `1.0e-5 : f64`")),
+        }
+    }
+
+    /// The type of a precision, such as `tf32`.
+    pub(super) fn precision_type(&mut self, name: &str) -> Taken<PrecisionType> {
+        let entry = self.required(name)?;
+        match entry.value.resolved() {
+            Attribute::Opaque(name) => PrecisionType::from_name(name),
+            _ => None,
+        }
+        .ok_or_else(|| self.wrong(&entry, "an element type such as `tf32`"))
+    }
+
     /// A symbol.
     pub(super) fn symbol(&mut self, name: &str) -> Taken<String> {
         let entry = self.required(name)?;
@@ -359,11 +378,42 @@ impl Attributes {
         }
     }
 
-    /// How each result is to be spread, `sdy.sharding`; empty when absent.
-    pub(in crate::stablehlo) fn result_shardings(&mut self) -> Taken<Vec<Sharding>> {
-        let name = "sdy.sharding";
+    /// `#sdy.sharding_per_value<…>`; empty when absent.
+    pub(super) fn optional_shardings(&mut self, name: &str) -> Taken<Vec<Sharding>> {
         let is_there = self.entries.iter().any(|entry| entry.name == name);
         if is_there { self.shardings(name) } else { Ok(Vec::new()) }
+    }
+
+    /// `#sdy<axis_ref_list{…}>`.
+    pub(super) fn axis_refs(&mut self, name: &str) -> Taken<Vec<AxisRef>> {
+        let entry = self.required(name)?;
+        match entry.value.resolved() {
+            Attribute::AxisRefs(axes) => Ok(axes.clone()),
+            _ => Err(self.wrong(&entry, "`#sdy<axis_ref_list{…}>`")),
+        }
+    }
+
+    /// `#sdy<list_of_axis_ref_lists[…]>`.
+    pub(super) fn axis_ref_lists(&mut self, name: &str) -> Taken<Vec<Vec<AxisRef>>> {
+        let entry = self.required(name)?;
+        match entry.value.resolved() {
+            Attribute::AxisRefLists(lists) => Ok(lists.clone()),
+            _ => Err(self.wrong(&entry, "`#sdy<list_of_axis_ref_lists[…]>`")),
+        }
+    }
+
+    /// `#sdy<all_to_all_param_list[…]>`.
+    pub(super) fn axes_moves(&mut self, name: &str) -> Taken<Vec<AxesMove>> {
+        let entry = self.required(name)?;
+        match entry.value.resolved() {
+            Attribute::AxesMoves(moves) => Ok(moves.clone()),
+            _ => Err(self.wrong(&entry, "`#sdy<all_to_all_param_list[…]>`")),
+        }
+    }
+
+    /// How each result is to be spread, `sdy.sharding`; empty when absent.
+    pub(in crate::stablehlo) fn result_shardings(&mut self) -> Taken<Vec<Sharding>> {
+        self.optional_shardings("sdy.sharding")
     }
 
     /// `#sdy<manual_axes{…}>`.

@@ -13,6 +13,7 @@ pub(super) const KNOWN: &[&str] = &[
     "all_to_all",
     "collective_permute",
     "collective_broadcast",
+    "collective_reduce",
 ];
 
 /// The operation called `op`, if it is one of this file's.
@@ -41,6 +42,10 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
             channel_id: channel_id(attributes)?,
         },
         "collective_broadcast" => OpKind::CollectiveBroadcast(collective(attributes)?),
+        "collective_reduce" => OpKind::CollectiveReduce {
+            collective: collective(attributes)?,
+            has_dynamic_root: attributes.flag("has_dynamic_root")?,
+        },
         _ => return Ok(None),
     }))
 }

@@ -6,23 +6,56 @@
 mod attributes;
 mod collective;
 mod dynamic;
+mod expectation;
 mod function;
 mod linalg;
 pub(super) mod module;
 mod normalization;
 mod shape;
+mod sharding;
 mod transfer;
 mod window;
 
 pub(super) use attributes::{AttributeError, Attributes, matrix_elements};
 
 use super::attribute::Attribute;
-use super::op::{
-    Binary, CompareType, Composite, Direction, ManualComputation, OpKind, Precision, Unary,
-};
+use super::op::{Binary, CompareType, Composite, Direction, OpKind, Precision, Unary};
 
 /// What building answers.
 type Built<T> = Result<T, AttributeError>;
+
+/// The operations of this file.
+const KNOWN: &[&str] = &[
+    "compare",
+    "select",
+    "clamp",
+    "convert",
+    "reduce_precision",
+    "constant",
+    "uniform_quantize",
+    "uniform_dequantize",
+    "async_start",
+    "async_done",
+    "while",
+    "if",
+    "case",
+    "return",
+    "optimization_barrier",
+    "custom_call",
+    "composite",
+];
+
+/// The operations of StableHLO but those that work element by element on one or two operands.
+const STABLEHLO: &[&[&str]] = &[
+    KNOWN,
+    shape::KNOWN,
+    dynamic::KNOWN,
+    linalg::KNOWN,
+    normalization::KNOWN,
+    transfer::KNOWN,
+    window::KNOWN,
+    collective::KNOWN,
+];
 
 /// Whether operations called `name` (with the dialect) have an [`OpKind`].
 pub(super) fn is_known(name: &str) -> bool {
@@ -30,23 +63,24 @@ pub(super) fn is_known(name: &str) -> bool {
         Some(("stablehlo", op)) => {
             Unary::from_name(op).is_some()
                 || Binary::from_name(op).is_some()
-                || matches!(op, "compare" | "select" | "clamp" | "convert" | "reduce_precision")
-                || matches!(op, "constant" | "while" | "if" | "case" | "return")
-                || matches!(op, "optimization_barrier" | "custom_call" | "composite")
-                || shape::KNOWN.contains(&op)
-                || dynamic::KNOWN.contains(&op)
-                || linalg::KNOWN.contains(&op)
-                || normalization::KNOWN.contains(&op)
-                || transfer::KNOWN.contains(&op)
-                || window::KNOWN.contains(&op)
-                || collective::KNOWN.contains(&op)
+                || STABLEHLO.iter().any(|names| names.contains(&op))
         }
         Some(("func", op)) => matches!(op, "call" | "return"),
-        Some(("sdy", op)) => {
-            matches!(op, "manual_computation" | "sharding_constraint" | "return")
-        }
+        Some(("sdy", op)) => sharding::KNOWN.contains(&op),
+        Some(("check", op)) => expectation::KNOWN.contains(&op),
         _ => false,
     }
+}
+
+/// The names of all operations but those that work element by element on one or two operands.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = String> {
+    let of = |dialect: &'static str, names: &'static [&'static str]| {
+        names.iter().map(move |name| format!("{dialect}.{name}"))
+    };
+    let stablehlo = STABLEHLO.iter().flat_map(move |names| of("stablehlo", names));
+    let others = of("sdy", sharding::KNOWN).chain(of("check", expectation::KNOWN));
+    stablehlo.chain(of("func", &["call"])).chain(others)
 }
 
 /// The operation called `name` (with the dialect), which must be known, with `attributes`.
@@ -54,7 +88,8 @@ pub(super) fn kind(name: &str, mut attributes: Attributes) -> Built<OpKind> {
     let kind = match name.split_once('.') {
         Some(("stablehlo", op)) => stablehlo(op, &mut attributes)?,
         Some(("func", op)) => func(op, &mut attributes)?,
-        Some(("sdy", op)) => sdy(op, &mut attributes)?,
+        Some(("sdy", op)) => sharding::kind(op, &mut attributes)?,
+        Some(("check", op)) => expectation::kind(op, &mut attributes)?,
         _ => None,
     };
     let Some(kind) = kind else {
@@ -93,6 +128,10 @@ fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
             mantissa_bits: attributes.integer("mantissa_bits")?,
         },
         "constant" => OpKind::Constant(attributes.elements("value")?),
+        "uniform_quantize" => OpKind::UniformQuantize,
+        "uniform_dequantize" => OpKind::UniformDequantize,
+        "async_start" => OpKind::AsyncStart,
+        "async_done" => OpKind::AsyncDone,
         "while" => OpKind::While,
         "if" => OpKind::If,
         "case" => OpKind::Case,
@@ -138,25 +177,26 @@ fn func(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
     })
 }
 
-fn sdy(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
-    Ok(match op {
-        "manual_computation" => Some(OpKind::ManualComputation(ManualComputation {
-            in_shardings: attributes.shardings("in_shardings")?,
-            out_shardings: attributes.shardings("out_shardings")?,
-            manual_axes: attributes.axes("manual_axes")?,
-        })),
-        "sharding_constraint" => Some(OpKind::ShardingConstraint(attributes.sharding("sharding")?)),
-        "return" => Some(OpKind::Return),
-        _ => None,
-    })
-}
-
 fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
     let call_target_name = attributes.string("call_target_name")?;
-    // What the target alone can read: its configuration, and whose memory its results may take.
+    // What the target alone can read: its configuration, layouts, and whose memory its results may take.
     let mut kept = Vec::new();
     if let Some(entry) = attributes.take("output_operand_aliases") {
         kept.push((entry.name, entry.value));
+    }
+    for name in ["operand_layouts", "result_layouts"] {
+        let Some(entry) = attributes.take(name) else { continue };
+        let is_layout = |item: &Attribute| matches!(item.resolved(), Attribute::Layout(_));
+        match entry.value.resolved() {
+            Attribute::Array(items) if items.iter().all(is_layout) => {
+                kept.push((entry.name, entry.value));
+            }
+            _ => {
+                return Err(
+                    attributes.wrong(&entry, "a list such as `[dense<0> : tensor<1xindex>]`")
+                );
+            }
+        }
     }
     let backend_config = match attributes.take("backend_config") {
         None => String::new(),

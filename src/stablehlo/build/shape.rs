@@ -7,6 +7,7 @@ use crate::stablehlo::op::{Gather, OpKind, Scatter};
 pub(super) const KNOWN: &[&str] = &[
     "iota",
     "bitcast_convert",
+    "broadcast",
     "broadcast_in_dim",
     "reshape",
     "transpose",
@@ -20,6 +21,7 @@ pub(super) const KNOWN: &[&str] = &[
     "scatter",
     "sort",
     "get_dimension_size",
+    "torch_index_select",
 ];
 
 /// The operation called `op`, if it is one of this file's.
@@ -53,7 +55,17 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
         "get_dimension_size" => {
             OpKind::GetDimensionSize { dimension: attributes.integer("dimension")? }
         }
-        "gather" => OpKind::Gather(gather(attributes)?),
+        "gather" => {
+            let slice_sizes = attributes.required_integers("slice_sizes")?;
+            OpKind::Gather(gather(attributes, slice_sizes)?)
+        }
+        "broadcast" => {
+            OpKind::Broadcast { sizes: attributes.required_integers("broadcast_sizes")? }
+        }
+        "torch_index_select" => OpKind::TorchIndexSelect {
+            dimension: attributes.integer("dim")?,
+            batch_dims: attributes.integer("batch_dims")?,
+        },
         "scatter" => OpKind::Scatter(scatter(attributes)?),
         "sort" => OpKind::Sort {
             dimension: sort_dimension(attributes)?,
@@ -73,7 +85,8 @@ fn sort_dimension(attributes: &mut Attributes) -> Built<usize> {
     }
 }
 
-fn gather(attributes: &mut Attributes) -> Built<Gather> {
+/// The attributes of a gather of slices of these sizes.
+pub(super) fn gather(attributes: &mut Attributes, slice_sizes: Vec<usize>) -> Built<Gather> {
     let mut numbers = attributes.required_fields("dimension_numbers", "stablehlo.gather")?;
     let gather = Gather {
         offset_dims: numbers.integers("offset_dims")?,
@@ -82,7 +95,7 @@ fn gather(attributes: &mut Attributes) -> Built<Gather> {
         start_indices_batching_dims: numbers.integers("start_indices_batching_dims")?,
         start_index_map: numbers.integers("start_index_map")?,
         index_vector_dim: numbers.optional_integer("index_vector_dim")?.unwrap_or(0),
-        slice_sizes: attributes.required_integers("slice_sizes")?,
+        slice_sizes,
         indices_are_sorted: attributes.flag("indices_are_sorted")?,
     };
     numbers.finish()?;

@@ -1,17 +1,29 @@
 //! Operations that contract, reduce and slide windows.
 
 use super::{Attributes, Built, precision};
-use crate::stablehlo::op::{Convolution, DotGeneral, OpKind, Window};
+use crate::stablehlo::op::{Convolution, DotAlgorithm, DotGeneral, OpKind, Window};
 
 /// The operations of this file.
-pub(super) const KNOWN: &[&str] =
-    &["dot_general", "convolution", "reduce", "reduce_window", "map", "select_and_scatter"];
+pub(super) const KNOWN: &[&str] = &[
+    "dot",
+    "dot_general",
+    "einsum",
+    "unary_einsum",
+    "convolution",
+    "reduce",
+    "reduce_window",
+    "map",
+    "select_and_scatter",
+];
 
 /// The operation called `op`, if it is one of this file's.
 pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
     Ok(Some(match op {
         "dot_general" => OpKind::DotGeneral(dot_general(attributes)?),
-        "convolution" => OpKind::Convolution(Box::new(convolution(attributes)?)),
+        "dot" => OpKind::Dot(precision(attributes)?),
+        "einsum" => OpKind::Einsum { config: attributes.string("einsum_config")? },
+        "unary_einsum" => OpKind::UnaryEinsum { config: attributes.string("einsum_config")? },
+        "convolution" => OpKind::Convolution(Box::new(convolution(attributes, padding)?)),
         "reduce" => OpKind::Reduce { dimensions: attributes.required_integers("dimensions")? },
         "reduce_window" => {
             let dimensions = attributes.required_integers("window_dimensions")?;
@@ -63,12 +75,34 @@ fn dot_general(attributes: &mut Attributes) -> Built<DotGeneral> {
         lhs_contracting: numbers.integers("lhs_contracting_dimensions")?,
         rhs_contracting: numbers.integers("rhs_contracting_dimensions")?,
         precision: precision(attributes)?,
+        algorithm: algorithm(attributes)?,
     };
     numbers.finish()?;
     Ok(dot)
 }
 
-fn convolution(attributes: &mut Attributes) -> Built<Convolution> {
+fn algorithm(attributes: &mut Attributes) -> Built<Option<DotAlgorithm>> {
+    let Some(mut fields) = attributes.fields("algorithm", "stablehlo.dot_algorithm")? else {
+        return Ok(None);
+    };
+    let algorithm = DotAlgorithm {
+        lhs_precision: fields.precision_type("lhs_precision_type")?,
+        rhs_precision: fields.precision_type("rhs_precision_type")?,
+        accumulation: fields.precision_type("accumulation_type")?,
+        lhs_components: fields.integer("lhs_component_count")?,
+        rhs_components: fields.integer("rhs_component_count")?,
+        primitive_operations: fields.integer("num_primitive_operations")?,
+        allow_imprecise_accumulation: fields.flag("allow_imprecise_accumulation")?,
+    };
+    fields.finish()?;
+    Ok(Some(algorithm))
+}
+
+/// The attributes of a convolution; `padding` takes that of so many spatial dimensions.
+pub(super) fn convolution(
+    attributes: &mut Attributes,
+    padding: impl FnOnce(&mut Attributes, usize) -> Built<Vec<(i64, i64)>>,
+) -> Built<Convolution> {
     let numbers = attributes.conv_dimensions("dimension_numbers")?;
     let rank = numbers.input.spatial.len();
     let reversal: Option<Vec<i64>> = attributes.optional_integers("window_reversal")?;

@@ -78,10 +78,19 @@ impl<'a> Pool<'a> {
             8 => self.float(cursor)?,
             9 => self.integer(cursor)?,
             10 => {
-                cursor.list(Cursor::signed_varint)?;
-                cursor.signed_varint()?;
-                cursor.list(Cursor::signed_varint)?;
-                Attribute::Opaque("output_operand_alias".to_owned())
+                let output = cursor.list(Cursor::signed_varint)?;
+                let operand = cursor.signed_varint()?;
+                let inside = cursor.list(Cursor::signed_varint)?;
+                let numbers = |numbers: Vec<i64>| {
+                    let numbers = numbers.into_iter();
+                    Attribute::Array(numbers.map(|n| Attribute::Integer(n.into(), None)).collect())
+                };
+                let fields = vec![
+                    ("output_tuple_indices".to_owned(), numbers(output)),
+                    ("operand_index".to_owned(), Attribute::Integer(operand.into(), None)),
+                    ("operand_tuple_indices".to_owned(), numbers(inside)),
+                ];
+                Attribute::Fields { name: "stablehlo.output_operand_alias".to_owned(), fields }
             }
             14 => Attribute::String(self.string(cursor)?),
             15 => self.elements(cursor)?,
@@ -115,6 +124,9 @@ impl<'a> Pool<'a> {
             MlirType::Function(operands, results) => Attribute::FunctionType(operands, results),
             MlirType::Element(dtype) => Attribute::Opaque(dtype.name().to_owned()),
             MlirType::Index => Attribute::Opaque("index".to_owned()),
+            MlirType::Tf32 => Attribute::Opaque("tf32".to_owned()),
+            MlirType::Quantized(element) => Attribute::Opaque(element.to_string()),
+            MlirType::Layout(size) => Attribute::Opaque(format!("tensor<{size}xindex>")),
             MlirType::None => Attribute::Opaque("none".to_owned()),
         })
     }
@@ -155,8 +167,10 @@ impl<'a> Pool<'a> {
         let ty = self.mlir_type(cursor)?;
         let length = cursor.count()?;
         let bytes = cursor.take(length)?;
-        let MlirType::Value(Type::Tensor(ty)) = ty else {
-            return Err(cursor.malformed(at, "a constant of a type that is not a tensor"));
+        let ty = match ty {
+            MlirType::Value(Type::Tensor(ty)) => ty,
+            MlirType::Layout(size) => return layout(cursor, at, size, bytes),
+            _ => return Err(cursor.malformed(at, "a constant of a type that is not a tensor")),
         };
         match Literal::from_storage(&ty, bytes) {
             Some(literal) => Ok(Attribute::Elements(literal)),
@@ -202,6 +216,26 @@ impl<'a> Pool<'a> {
         }
         Ok(Attribute::Fields { name: "stablehlo.result_accuracy".to_owned(), fields })
     }
+}
+
+/// The dimensions of a layout, 64 bits each; one stands for all where they are the same.
+fn layout(cursor: &Cursor<'_>, at: usize, size: usize, bytes: &[u8]) -> Read<Attribute> {
+    /// No tensor has more dimensions.
+    const MAX_RANK: usize = 64;
+    let numbers = bytes.chunks_exact(8).map(|bytes| {
+        let mut number = [0; 8];
+        number.copy_from_slice(bytes);
+        i64::from_le_bytes(number)
+    });
+    let mut dims: Vec<i64> = numbers.collect();
+    if let (&[dim], 2..=MAX_RANK) = (dims.as_slice(), size) {
+        dims = vec![dim; size];
+    }
+    if dims.len() != size || !bytes.len().is_multiple_of(8) {
+        let message = format!("{} bytes are not {size} dimensions", bytes.len());
+        return Err(cursor.malformed(at, message));
+    }
+    Ok(Attribute::Layout(dims))
 }
 
 /// The low `bits`, 64 at most, of a number.

@@ -261,7 +261,18 @@ fn weight(attribute: &Attribute) -> usize {
                 weight(value).saturating_add(name.len() + size_of::<(String, Attribute)>())
             })
             .fold(0, usize::saturating_add),
-        Attribute::Integers(numbers) => many(numbers.len(), size_of::<i64>()),
+        Attribute::AxisRefs(axes) => super::sdy::axes_weight(axes),
+        Attribute::AxisRefLists(lists) => {
+            let axes = super::sdy::axes_weight(lists.iter().flatten());
+            axes + many(lists.len(), size_of::<Vec<u8>>())
+        }
+        Attribute::AxesMoves(moves) => {
+            let axes = super::sdy::axes_weight(moves.iter().flat_map(|axes| &axes.axes));
+            axes + many(moves.len(), size_of::<crate::stablehlo::op::AxesMove>())
+        }
+        Attribute::Integers(numbers) | Attribute::Layout(numbers) => {
+            many(numbers.len(), size_of::<i64>())
+        }
         Attribute::Axes(axes) => axes.iter().map(|axis| axis.len() + size_of::<String>()).sum(),
         Attribute::Sharding(sharding) => super::sdy::weight(sharding),
         Attribute::Shardings(shardings) => shardings.iter().map(super::sdy::weight).sum(),

@@ -20,12 +20,27 @@ const fn optional(name: &'static str) -> Property {
 /// The operations of other dialects in portable artifacts, with their properties.
 const OTHERS: &[(&str, &[Property])] = &[
     ("builtin.module", &[optional("sym_name"), optional("sym_visibility")]),
+    ("sdy.all_gather", &[required("gathering_axes"), required("out_sharding")]),
+    ("sdy.all_reduce", &[required("out_sharding"), required("reduction_axes")]),
+    ("sdy.all_slice", &[required("out_sharding"), required("slicing_axes")]),
+    ("sdy.all_to_all", &[required("out_sharding"), required("params")]),
+    ("sdy.collective_permute", &[required("out_sharding")]),
     (
         "sdy.manual_computation",
         &[required("in_shardings"), required("manual_axes"), required("out_shardings")],
     ),
     ("sdy.mesh", &[required("mesh"), required("sym_name")]),
+    (
+        "sdy.named_computation",
+        &[optional("in_shardings"), required("name"), optional("out_shardings")],
+    ),
+    ("sdy.propagation_barrier", &[required("allowed_direction")]),
+    ("sdy.reduce_scatter", &[required("out_sharding"), required("reduce_scatter_axes")]),
+    ("sdy.replicated_to_unreduced", &[required("axes"), required("out_sharding")]),
+    ("sdy.reshard", &[required("sharding")]),
+    ("sdy.sharded_to_unreduced", &[required("axes"), required("out_sharding")]),
     ("sdy.sharding_constraint", &[required("sharding")]),
+    ("sdy.sharding_group", &[required("group_id")]),
 ];
 
 /// The properties of the operation `dialect.name`, in the order they are encoded in; `None` when

@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Read};
 use super::pool::Pool;
 use crate::stablehlo::Mesh;
 use crate::stablehlo::attribute::Attribute;
-use crate::stablehlo::op::{AxisRef, DimSharding, Sharding};
+use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, Sharding};
 
 /// The codes of the attributes.
 mod code {
@@ -18,15 +18,27 @@ mod code {
     /// Before axes could be unreduced.
     pub(super) const SHARDING_V1: u64 = 6;
     pub(super) const SHARDINGS_V1: u64 = 7;
+    pub(super) const AXIS_REFS: u64 = 11;
+    pub(super) const AXIS_REF_LISTS: u64 = 12;
+    pub(super) const AXES_MOVE: u64 = 13;
+    pub(super) const AXES_MOVES: u64 = 14;
     pub(super) const SHARDING: u64 = 15;
     pub(super) const SHARDINGS: u64 = 16;
 }
 
 /// About how many bytes a copy of `sharding` takes.
 pub(super) fn weight(sharding: &Sharding) -> usize {
-    let axes = sharding.dims.iter().flat_map(|dim| &dim.axes).chain(&sharding.replicated);
-    let axes: usize = axes.map(|axis| axis.name.len() + size_of::<AxisRef>()).sum();
-    axes + size_of::<Sharding>() + size_of_val(sharding.dims.as_slice()) + sharding.mesh.len()
+    let dims = sharding.dims.iter().flat_map(|dim| &dim.axes);
+    let axes = dims.chain(&sharding.replicated).chain(&sharding.unreduced);
+    axes_weight(axes)
+        + size_of::<Sharding>()
+        + size_of_val(sharding.dims.as_slice())
+        + sharding.mesh.len()
+}
+
+/// About how many bytes a copy of `axes` takes.
+pub(super) fn axes_weight<'a>(axes: impl IntoIterator<Item = &'a AxisRef>) -> usize {
+    axes.into_iter().map(|axis| axis.name.len() + size_of::<AxisRef>()).sum()
 }
 
 impl<'a> Pool<'a> {
@@ -55,6 +67,14 @@ impl<'a> Pool<'a> {
                     }
                 })?)
             }
+            code::AXIS_REFS => Attribute::AxisRefs(cursor.list(|cursor| self.axis_ref(cursor))?),
+            code::AXIS_REF_LISTS => Attribute::AxisRefLists(cursor.list(|cursor| {
+                let mut list = self.part(cursor, code::AXIS_REFS, "a list of axes")?;
+                let axes = list.list(|cursor| self.axis_ref(cursor))?;
+                list.finish("a list of axes")?;
+                Ok(axes)
+            })?),
+            code::AXES_MOVES => Attribute::AxesMoves(cursor.list(|cursor| self.axes_move(cursor))?),
             code => return Err(cursor.not_known(at, format!("the sdy attribute of code {code}"))),
         })
     }
@@ -67,11 +87,18 @@ impl<'a> Pool<'a> {
         };
         let dims = cursor.list(|cursor| self.dim_sharding(cursor))?;
         let replicated = cursor.list(|cursor| self.axis_ref(cursor))?;
-        let at = cursor.offset();
-        if has_unreduced && !cursor.list(|cursor| self.axis_ref(cursor))?.is_empty() {
-            return Err(cursor.not_known(at, "`unreduced` of a sharding"));
-        }
-        Ok(Sharding { mesh, dims, replicated })
+        let unreduced =
+            if has_unreduced { cursor.list(|cursor| self.axis_ref(cursor))? } else { Vec::new() };
+        Ok(Sharding { mesh, dims, replicated, unreduced })
+    }
+
+    /// Axes, then the dimension they leave and the one they come to.
+    fn axes_move(&mut self, cursor: &mut Cursor<'a>) -> Read<AxesMove> {
+        let mut part = self.part(cursor, code::AXES_MOVE, "a move of axes")?;
+        let axes = part.list(|cursor| self.axis_ref(cursor))?;
+        let (from, to) = (size(&mut part)?, size(&mut part)?);
+        part.finish("a move of axes")?;
+        Ok(AxesMove { axes, from, to })
     }
 
     /// The encoding, behind its code, of the attribute whose index comes next.
@@ -97,12 +124,11 @@ impl<'a> Pool<'a> {
         let axes = dim.list(|cursor| self.axis_ref(cursor))?;
         let is_open = dim.byte()? == 0;
         let at = dim.offset();
-        let priority = if dim.varint()? == 0 {
-            None
-        } else {
-            let priority = u32::try_from(dim.varint()?);
-            Some(priority.map_err(|_| dim.malformed(at, "a priority is too large"))?)
+        let (priority, is_present) = dim.flagged()?;
+        let Ok(priority) = u32::try_from(priority) else {
+            return Err(dim.malformed(at, "a priority is too large"));
         };
+        let priority = is_present.then_some(priority);
         dim.finish("the sharding of a dimension")?;
         Ok(DimSharding { axes, is_open, priority })
     }

@@ -1,9 +1,13 @@
 //! Types of `builtin` and `vhlo`.
 
+use std::sync::Arc;
+
 use super::cursor::{Cursor, Read};
 use super::pool::Pool;
 use crate::ifrt::{DType, Shape};
-use crate::stablehlo::{TensorType, Type};
+use crate::stablehlo::{
+    Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
+};
 
 /// The most dimensions a tensor may have, as in the text reader.
 const MAX_RANK: usize = 64;
@@ -15,6 +19,12 @@ pub(super) enum MlirType {
     Value(Type),
     /// An element type.
     Element(DType),
+    /// A quantized element type.
+    Quantized(Arc<Quantization>),
+    /// `tf32`, the type of a precision.
+    Tf32,
+    /// A list of this many `index`: the type of a layout.
+    Layout(usize),
     /// `(types) -> types`.
     Function(Vec<Type>, Vec<Type>),
     /// `index`.
@@ -29,6 +39,9 @@ impl MlirType {
         match self {
             Self::Value(ty) => Ok(ty),
             Self::Element(dtype) => Err(format!("a value of the element type {dtype}")),
+            Self::Quantized(element) => Err(format!("a value of the element type {element}")),
+            Self::Tf32 => Err("a value of the element type tf32".to_owned()),
+            Self::Layout(_) => Err("a list of the type index".to_owned()),
             Self::Function(..) => Err("a value of a function type".to_owned()),
             Self::Index => Err("a value of the type index".to_owned()),
             Self::None => Err("a value of the type none".to_owned()),
@@ -40,7 +53,12 @@ impl MlirType {
         match self {
             Self::Value(ty) => weight(ty),
             Self::Function(operands, results) => operands.iter().chain(results).map(weight).sum(),
-            Self::Element(_) | Self::Index | Self::None => 0,
+            Self::Element(_)
+            | Self::Quantized(_)
+            | Self::Tf32
+            | Self::Layout(_)
+            | Self::Index
+            | Self::None => 0,
         }
     }
 }
@@ -49,8 +67,11 @@ impl MlirType {
 pub(super) fn weight(ty: &Type) -> usize {
     let inside = match ty {
         Type::Tensor(ty) => size_of_val(ty.shape.dims()),
+        Type::Quantized(ty) => size_of_val(ty.shape().dims()),
         Type::Token => 0,
-        Type::Tuple(types) => types.iter().map(weight).fold(0, usize::saturating_add),
+        Type::Future(types) | Type::Tuple(types) => {
+            types.iter().map(weight).fold(0, usize::saturating_add)
+        }
     };
     inside.saturating_add(size_of::<Type>())
 }
@@ -97,9 +118,12 @@ impl<'a> Pool<'a> {
             21 => return Err(cursor.not_known(at, "the encoding of a tensor type")),
             22 => MlirType::Value(Type::Token),
             23 => MlirType::Value(Type::Tuple(self.value_types(cursor)?)),
-            24 | 30 => return Err(cursor.not_known(at, "a quantized element type")),
+            24 => self.quantized(cursor, false)?,
             25 => return Err(cursor.not_known(at, "a tensor type without a rank")),
+            30 => self.quantized(cursor, true)?,
             33 => MlirType::None,
+            34 => MlirType::Tf32,
+            42 => MlirType::Value(Type::Future(self.value_types(cursor)?)),
             _ => return Err(cursor.not_known(at, format!("the vhlo type of code {code}"))),
         })
     }
@@ -129,7 +153,7 @@ impl<'a> Pool<'a> {
     fn tensor(&mut self, cursor: &mut Cursor<'a>) -> Read<MlirType> {
         let at = cursor.offset();
         let dims = cursor.list(Cursor::signed_varint)?;
-        let dtype = self.element(cursor)?;
+        let element = self.mlir_type(cursor)?;
         if dims.len() > MAX_RANK {
             return Err(
                 cursor.not_known(at, format!("a tensor of more than {MAX_RANK} dimensions"))
@@ -139,11 +163,62 @@ impl<'a> Pool<'a> {
         let Ok(dims) = dims else {
             return Err(cursor.not_known(at, "a tensor type that is not static"));
         };
-        match Shape::new(dims) {
-            Ok(shape) => Ok(MlirType::Value(Type::Tensor(TensorType::new(dtype, shape)))),
-            Err(error) => Err(cursor.malformed(at, error.to_string())),
+        if let (MlirType::Index, &[size]) = (&element, dims.as_slice()) {
+            return Ok(MlirType::Layout(size));
+        }
+        let shape = Shape::new(dims).map_err(|error| cursor.malformed(at, error.to_string()))?;
+        Ok(MlirType::Value(match element {
+            MlirType::Element(dtype) => Type::Tensor(TensorType::new(dtype, shape)),
+            MlirType::Quantized(quantization) => {
+                let ty = QuantizedTensorType::new(quantization, shape);
+                Type::Quantized(ty.map_err(|message| cursor.malformed(at, message))?)
+            }
+            _ => return Err(cursor.not_known(at, "an element type of this kind")),
+        }))
+    }
+
+    /// Flags, the types of what is stored and expressed, then the parameters: one pair, or a
+    /// dimension and lists of them, with the range of what is stored before the lists.
+    fn quantized(&mut self, cursor: &mut Cursor<'a>, is_per_axis: bool) -> Read<MlirType> {
+        /// The flag of signed storage, and the only one.
+        const SIGNED: u64 = 1;
+        let at = cursor.offset();
+        let flags = cursor.varint()?;
+        let storage = self.element(cursor)?;
+        let expressed = self.element(cursor)?;
+        let (dimension, parameters, range) = if is_per_axis {
+            let dimension = usize::try_from(cursor.varint()?).unwrap_or(usize::MAX);
+            let range = (cursor.signed_varint()?, cursor.signed_varint()?);
+            let scales = cursor.list(Cursor::signed_varint)?;
+            let zero_points = cursor.list(Cursor::signed_varint)?;
+            if scales.len() != zero_points.len() {
+                return Err(cursor.malformed(at, "scales and zero points differ in number (C9)"));
+            }
+            let parameters = scales.into_iter().zip(zero_points).map(parameters).collect();
+            (Some(dimension), parameters, range)
+        } else {
+            let one = (cursor.signed_varint()?, cursor.signed_varint()?);
+            let range = (cursor.signed_varint()?, cursor.signed_varint()?);
+            (None, vec![parameters(one)], range)
+        };
+        let storage = if flags & SIGNED == 0 { unsigned(storage) } else { storage };
+        let quantization =
+            Quantization::new(storage, Some(range), expressed, dimension, parameters);
+        match quantization {
+            Ok(quantization) => Ok(MlirType::Quantized(Arc::new(quantization))),
+            Err(message) => Err(cursor.malformed(at, message)),
         }
     }
+}
+
+/// The bits of a scale, and a zero point.
+fn parameters((scale, zero_point): (i64, i64)) -> QuantizationParameters {
+    QuantizationParameters::new(f64::from_bits(scale.cast_unsigned()), zero_point)
+}
+
+/// The unsigned type as wide as `dtype`.
+fn unsigned(dtype: DType) -> DType {
+    u64::try_from(dtype.bit_width()).ok().and_then(|bits| integer(bits, true)).unwrap_or(dtype)
 }
 
 /// The integer type of `bits`.

@@ -18,6 +18,15 @@ struct Group {
     fields: &'static [&'static str],
 }
 
+const GATHER_FIELDS: &[&str] = &[
+    "offset_dims",
+    "collapsed_slice_dims",
+    "operand_batching_dims",
+    "start_indices_batching_dims",
+    "start_index_map",
+    "index_vector_dim",
+];
+
 const GROUPS: &[Group] = &[
     Group {
         op: "stablehlo.dot_general",
@@ -48,14 +57,13 @@ const GROUPS: &[Group] = &[
         op: "stablehlo.gather",
         name: "dimension_numbers",
         kind: "stablehlo.gather",
-        fields: &[
-            "offset_dims",
-            "collapsed_slice_dims",
-            "operand_batching_dims",
-            "start_indices_batching_dims",
-            "start_index_map",
-            "index_vector_dim",
-        ],
+        fields: GATHER_FIELDS,
+    },
+    Group {
+        op: "stablehlo.dynamic_gather",
+        name: "dimension_numbers",
+        kind: "stablehlo.gather",
+        fields: GATHER_FIELDS,
     },
     Group {
         op: "stablehlo.scatter",
@@ -99,7 +107,17 @@ pub(super) fn attributes(op: &str, attributes: &mut Vec<NamedAttribute>) -> Resu
             push(attributes, group.name, value);
         }
     }
-    if op == "stablehlo.convolution" {
+    if op == "stablehlo.dynamic_conv" {
+        // Version 1 has the padding as an attribute besides the operand.
+        let unused = match take(attributes, "padding") {
+            Some(Attribute::Elements(padding)) => padding.stored_bytes().iter().all(|&b| b == 0),
+            other => other.is_none(),
+        };
+        if !unused {
+            return Err("`padding` must be 0 besides the operand that says it".to_owned());
+        }
+    }
+    if matches!(op, "stablehlo.convolution" | "stablehlo.dynamic_conv") {
         let dimensions = conv_dimensions(attributes)?;
         push(attributes, "dimension_numbers", Attribute::ConvDimensions(Box::new(dimensions)));
     }

@@ -7,7 +7,7 @@ use super::literal::{constant, decimal};
 use crate::ifrt::DType;
 use crate::stablehlo::Mesh;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
-use crate::stablehlo::op::{AxisRef, DimSharding, Sharding};
+use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, Sharding};
 
 /// A string in double quotes, with every byte but plain ASCII escaped.
 pub(super) fn quoted(text: &str) -> String {
@@ -33,14 +33,10 @@ pub(super) fn symbol(name: &str) -> String {
     if is_word(name) { format!("@{name}") } else { format!("@{}", quoted(name)) }
 }
 
-/// `<@mesh, [{"x"}, {}], replicated={"y"}>`.
+/// `<@mesh, [{"x"}, {}], replicated={"y"}, unreduced={"z"}>`.
 pub(super) fn sharding(sharding: &Sharding) -> String {
-    let axis = |axis: &AxisRef| match axis.sub_axis {
-        None => quoted(&axis.name),
-        Some((pre_size, size)) => format!("{}:({pre_size}){size}", quoted(&axis.name)),
-    };
     let dim = |dim: &DimSharding| {
-        let mut items: Vec<String> = dim.axes.iter().map(axis).collect();
+        let mut items: Vec<String> = dim.axes.iter().map(axis_ref).collect();
         if dim.is_open {
             items.push("?".to_owned());
         }
@@ -49,11 +45,40 @@ pub(super) fn sharding(sharding: &Sharding) -> String {
     };
     let dims: Vec<String> = sharding.dims.iter().map(dim).collect();
     let mut text = format!("<{}, [{}]", symbol(&sharding.mesh), dims.join(", "));
-    if !sharding.replicated.is_empty() {
-        let axes: Vec<String> = sharding.replicated.iter().map(axis).collect();
-        text += &format!(", replicated={{{}}}", axes.join(", "));
+    for (name, axes) in [("replicated", &sharding.replicated), ("unreduced", &sharding.unreduced)] {
+        if !axes.is_empty() {
+            text += &format!(", {name}={}", axis_refs(axes));
+        }
     }
     text + ">"
+}
+
+/// `"x"` or `"x":(2)4`.
+fn axis_ref(axis: &AxisRef) -> String {
+    match axis.sub_axis {
+        None => quoted(&axis.name),
+        Some((pre_size, size)) => format!("{}:({pre_size}){size}", quoted(&axis.name)),
+    }
+}
+
+/// `{"x", "y":(2)4}`.
+pub(super) fn axis_refs(axes: &[AxisRef]) -> String {
+    let axes: Vec<String> = axes.iter().map(axis_ref).collect();
+    format!("{{{}}}", axes.join(", "))
+}
+
+/// `[{"x"}, {}]`.
+pub(super) fn axis_ref_lists(lists: &[Vec<AxisRef>]) -> String {
+    let lists: Vec<String> = lists.iter().map(|axes| axis_refs(axes)).collect();
+    format!("[{}]", lists.join(", "))
+}
+
+/// `[{"x"}: 0->1]`.
+pub(super) fn axes_moves(moves: &[AxesMove]) -> String {
+    let moves = moves
+        .iter()
+        .map(|AxesMove { axes, from, to }| format!("{}: {from}->{to}", axis_refs(axes)));
+    format!("[{}]", moves.collect::<Vec<_>>().join(", "))
 }
 
 /// `<["x"=2, "y"=2], device_ids=[…]>`.
@@ -134,6 +159,10 @@ impl fmt::Display for Attribute {
             Self::Array(items) => write!(f, "[{}]", list(items)),
             Self::Integers(items) => f.write_str(&array(items)),
             Self::Elements(literal) => constant(f, literal, Constants::Whole),
+            Self::Layout(dims) if dims.is_empty() => f.write_str("dense<> : tensor<0xindex>"),
+            Self::Layout(dims) => {
+                write!(f, "dense<[{}]> : tensor<{}xindex>", list(dims), dims.len())
+            }
             Self::Dictionary(fields) => write!(f, "{{{}}}", entries(fields)),
             Self::Type(ty) => write!(f, "{ty}"),
             Self::FunctionType(operands, results) => {
@@ -147,6 +176,13 @@ impl fmt::Display for Attribute {
                 write!(f, "#sdy.sharding_per_value<{}>", shardings(values))
             }
             Self::Axes(names) => write!(f, "#sdy<manual_axes{}>", axes(names)),
+            Self::AxisRefs(axes) => write!(f, "#sdy<axis_ref_list{}>", axis_refs(axes)),
+            Self::AxisRefLists(lists) => {
+                write!(f, "#sdy<list_of_axis_ref_lists{}>", axis_ref_lists(lists))
+            }
+            Self::AxesMoves(moves) => {
+                write!(f, "#sdy<all_to_all_param_list{}>", axes_moves(moves))
+            }
             Self::Mesh(value) => write!(f, "#sdy.mesh{}", mesh(value)),
             // Aliases are resolved above.
             Self::Shared(_) => Ok(()),

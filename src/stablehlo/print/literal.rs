@@ -122,7 +122,7 @@ fn unsigned(bytes: &[u8]) -> i128 {
 }
 
 /// The shortest decimal that reads back to `value`, in the form that MLIR reads: `1.5e-3`.
-pub(super) fn decimal(value: f64) -> String {
+pub(in crate::stablehlo) fn decimal(value: f64) -> String {
     decimal_of(format!("{value:e}"))
 }
 

@@ -8,10 +8,13 @@ mod attribute;
 mod fingerprint;
 mod literal;
 mod op;
+mod properties;
+mod sharding;
 
 use std::fmt;
 
 use attribute::{quoted, sharding, symbol};
+pub(super) use literal::decimal;
 use op::OpPrinter;
 
 use super::entity::Entity as _;

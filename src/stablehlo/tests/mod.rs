@@ -8,6 +8,7 @@ mod dynamic;
 mod linalg;
 mod mutation;
 mod normalization;
+mod operations;
 mod reading;
 mod rejection;
 mod sharding;

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::corpus::programs;
+use super::operations;
 use crate::stablehlo::{Module, parse, verify};
 
 /// Reads, and checks what must hold of any answer.
@@ -32,7 +33,8 @@ fn program() -> impl Strategy<Value = String> {
     let texts: Vec<String> =
         programs().into_iter().map(|(_, text)| text).filter(|text| text.len() < 6000).collect();
     assert!(texts.len() > 60);
-    proptest::sample::select(texts)
+    // Half of the cases are about the rarer operations.
+    prop_oneof![proptest::sample::select(texts), proptest::sample::select(operations::programs())]
 }
 
 /// The tokens of a text: words, numbers, blanks and single characters.
@@ -143,6 +145,20 @@ fn little_text_never_takes_much_memory() {
     let text = format!("#a = \"{}\"\n{}", "a".repeat(100_000), super::main_text("", &uses));
     let error = parse(&text).unwrap_err();
     assert_eq!(error.message, "aliases stand for much more text than there is");
+    // Each alias stands for the one before it twice, or is one level deeper.
+    let chain = |count: usize, value: &dyn Fn(usize) -> String| {
+        let names = (1..count).map(|i| format!("#a{i} = {}\n", value(i - 1)));
+        let body = format!("call @f() {{jax.a = #a{}}} : () -> ()", count - 1);
+        format!("#a0 = 1\n{}{}", names.collect::<String>(), super::main_text("", &body))
+    };
+    let error = parse(&chain(64, &|i| format!("[#a{i}, #a{i}]"))).unwrap_err();
+    assert_eq!(error.message, "aliases stand for much more text than there is");
+    for count in [1000, 100_000] {
+        let error = parse(&chain(count, &|i| format!("[#a{i}]"))).unwrap_err();
+        assert!(error.message.starts_with("nested more than"), "{error}");
+        let error = parse(&chain(count, &|i| format!("#a{i}"))).unwrap_err();
+        assert!(error.message.starts_with("nested more than"), "{error}");
+    }
     let huge = "module attributes {mhlo.num_partitions = 9223372036854775807 : i64} {\
         func.func @main(%a: tensor<2xi8>) {\
         %b = \"stablehlo.collective_permute\"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>,\

@@ -2,6 +2,8 @@
 
 use super::{main_text, read_main};
 use crate::ifrt::DType;
+use crate::stablehlo::Op;
+use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::op::{Binary, CompareType, Direction, OpKind, Precision, Unary};
 use crate::stablehlo::{Literal, Module, ParseErrorKind, Type, parse, verify};
 
@@ -262,13 +264,11 @@ fn signatures_names_and_locations() {
 fn what_is_not_known_is_named_with_its_place() {
     let text = main_text(
         "%a: tensor<4xf32>",
-        "%0 = stablehlo.async_start %a : (tensor<4xf32>) -> tensor<4xf32>",
+        "%0 = stablehlo.trace %a : (tensor<4xf32>) -> tensor<4xf32>",
     );
     let error = parse(&text).unwrap_err().with_name("p.mlir");
     assert_eq!((error.kind, error.line, error.column), (ParseErrorKind::NotKnown, 3, 10));
-    assert!(
-        error.to_string().starts_with("stablehlo.async_start is not known yet\n --> p.mlir:3:10\n")
-    );
+    assert!(error.to_string().starts_with("stablehlo.trace is not known yet\n --> p.mlir:3:10\n"));
     let add = |attributes: &str| format!("%0 = stablehlo.add %a, %a {attributes} : tensor<4xf32>");
     for (body, what) in [
         (add("{secret = 1 : i32}"), "the attribute `secret` of stablehlo.add"),
@@ -276,7 +276,6 @@ fn what_is_not_known_is_named_with_its_place() {
         ("%0 = other.op %a : tensor<4xf32>".to_owned(), "other.op"),
         ("%0 = \"stablehlo.add\"(%a, %a) : (tensor<?xf32>, tensor<4xf32>) -> tensor<4xf32>".to_owned(), "a tensor type that is not static"),
         ("%c = stablehlo.constant dense<1.0> : tensor<4xf11>".to_owned(), "the element type f11"),
-        ("%c = stablehlo.constant dense_resource<blob> : tensor<4xf32>".to_owned(), "the attribute dense_resource"),
     ] {
         let (kind, message) = refusal("%a: tensor<4xf32>", &body);
         assert_eq!(kind, ParseErrorKind::NotKnown, "{message}");
@@ -419,5 +418,74 @@ fn printed_numbers_read_back_to_the_same_bits() {
             OpKind::Constant(literal),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn aliases_may_use_aliases() {
+    let text = format!(
+        "#zero = dense<0> : tensor<1x1xi64>\n#groups = #zero\n#both = {{a = [#groups], b = #zero}}\n{}",
+        main_text(
+            "%a: tensor<4xf32>",
+            "%0 = \"stablehlo.collective_broadcast\"(%a) <{replica_groups = #groups}> {jax.note = #both} : (tensor<4xf32>) -> tensor<4xf32>",
+        )
+    );
+    let module = parse(&text).unwrap();
+    let OpKind::CollectiveBroadcast(collective) = &module.functions[0].ops[Op::new(0)].kind else {
+        panic!()
+    };
+    assert_eq!(collective.replica_groups, [[0]]);
+    let error = parse("#a = #b\n#b = 1\nmodule {}").unwrap_err();
+    assert_eq!(error.message, "#b is not defined before its use");
+}
+
+#[test]
+fn resources_are_constants() {
+    let body = "%0 = stablehlo.constant dense_resource<blob> : tensor<2xi16>\n\
+                %1 = stablehlo.constant dense_resource<blob> : tensor<4xui8>\n\
+                %2 = stablehlo.constant dense_resource<flags> : tensor<3xi1>";
+    let program = main_text("", body);
+    let section = |blob: &str| {
+        format!(
+            "{{-#\n  dialect_resources: {{\n    builtin: {{\n      blob: \"{blob}\",\n      flags: \"0x01000000010001\"\n    }}\n  }},\n  external_resources: {{mlir_reproducer: {{verify_each: true}}}}\n#-}}\n"
+        )
+    };
+    let module = parse(&(program.clone() + &section("0x040000000102FE7f"))).unwrap();
+    let constant = |index: usize| match &module.functions[0].ops[Op::new(index)].kind {
+        OpKind::Constant(literal) => literal.to_bytes(),
+        _ => panic!(),
+    };
+    assert_eq!(constant(0), [1, 2, 0xFE, 0x7F]);
+    assert_eq!(constant(1), [1, 2, 0xFE, 0x7F]);
+    assert_eq!(constant(2), [1, 0, 1]);
+    assert_eq!(parse(&module.to_string()).unwrap().fingerprint(), module.fingerprint());
+    for (blob, message) in [
+        ("0x0400000001", "the 1 bytes of the resource blob are not the elements of tensor<2xi16>"),
+        ("0x04", "the resource blob has no alignment"),
+        ("0x0400000001020", "the resource blob is not pairs of hexadecimal digits"),
+        ("0x04000000xy020304", "the resource blob is not pairs of hexadecimal digits"),
+        ("04", "expected a string that starts with 0x"),
+    ] {
+        let error = parse(&(program.clone() + &section(blob))).unwrap_err();
+        assert_eq!(error.message, message);
+    }
+    assert_eq!(parse(&program).unwrap_err().message, "there is no resource blob");
+    assert!(parse("module {}\n{-# #-}").is_ok());
+}
+
+#[test]
+fn quantized_types_must_satisfy_their_constraints() {
+    for (ty, expected) in [
+        ("tensor<3x!quant.uniform<i8:f32, 0.0>>", "(C5)"),
+        ("tensor<3x!quant.uniform<i8<-200:127>:f32, 1.0>>", "(C3)"),
+        ("tensor<3x!quant.uniform<u8:f32, 1.0:256>>", "(C7)"),
+        ("tensor<3x!quant.uniform<i8:f32, {1.0, 2.0}>>", "(C10)"),
+        ("tensor<3x!quant.uniform<i8:f32:1, {1.0, 2.0}>>", "(C12)"),
+        ("tensor<3x!quant.uniform<i8:f32:0, {1.0, 2.0}>>", "(C13)"),
+        ("tensor<3x!quant.any<i8:f32>>", "not known yet"),
+        ("tensor<3x!quant.uniform<i8:f32:{0:1}, {1.0}>>", "a whole number"),
+    ] {
+        let error = read_main(&format!("%a: {ty}"), "").unwrap_err();
+        assert!(error.message.contains(expected), "{ty}: {error}");
     }
 }

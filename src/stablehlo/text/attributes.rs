@@ -5,30 +5,34 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cursor::{Cursor, Parsed, leading};
+use super::resources::Resources;
 use crate::ifrt::DType;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand, NamedAttribute};
+use crate::stablehlo::op::PrecisionType;
 
-/// Attribute aliases (`#name = value`) defined so far.
+/// Attribute aliases (`#name = value`) defined so far, and the resources of the file.
 ///
 /// A use stands for text that is written once, so uses are paid for from a budget: short text
 /// never stands for much more than its own length (invariant I5).
 pub(super) struct Aliases<'a> {
     values: HashMap<&'a str, Alias>,
+    pub(super) resources: Resources<'a>,
     /// Bytes of text that uses may still stand for.
     budget: Cell<usize>,
 }
 
-/// The value of an alias and the length of its text.
+/// The value of an alias, the length of the text it stands for, and how deep it nests.
 struct Alias {
     value: Arc<Attribute>,
     text_bytes: usize,
+    levels: usize,
 }
 
 impl<'a> Aliases<'a> {
-    /// No aliases yet, for a text of `text_bytes`.
-    pub(super) fn new(text_bytes: usize) -> Self {
+    /// No aliases yet, for a text of `text_bytes` with these resources.
+    pub(super) fn new(text_bytes: usize, resources: Resources<'a>) -> Self {
         let budget = text_bytes.saturating_mul(16).saturating_add(1 << 16);
-        Self { values: HashMap::new(), budget: Cell::new(budget) }
+        Self { values: HashMap::new(), resources, budget: Cell::new(budget) }
     }
 
     /// Reads `#name = value`; the definitions of locations are skipped.
@@ -39,16 +43,28 @@ impl<'a> Aliases<'a> {
         if cursor.peek_word() == "loc" {
             return cursor.skip_location();
         }
-        // An alias of an alias would let a short text stand for a huge or a deep value.
-        if cursor.peek() == Some(b'#') && !cursor.at_dialect_attribute() {
-            return cursor.not_known(start, "an alias of an alias");
-        }
-        let value = Arc::new(cursor.attribute(&Self::new(0))?);
-        let alias = Alias { value, text_bytes: cursor.offset() - start };
+        let budget = self.budget.get();
+        let (value, levels) = cursor.measured(|cursor| cursor.attribute(self))?;
+        // Aliases that the value uses count with what they stand for.
+        let text_bytes = cursor.offset() - start + (budget - self.budget.get());
+        let alias = Alias { value: Arc::new(value), text_bytes, levels };
         if self.values.insert(name, alias).is_some() {
             return cursor.error_at(start, format!("#{name} is defined twice"));
         }
         Ok(())
+    }
+
+    /// What `#name`, which stands at `start`, stands for.
+    fn value(&self, name: &str, start: usize, cursor: &mut Cursor<'_>) -> Parsed<Attribute> {
+        let Some(alias) = self.values.get(name) else {
+            return cursor.error_at(start, format!("#{name} is not defined before its use"));
+        };
+        let Some(left) = self.budget.get().checked_sub(alias.text_bytes) else {
+            return cursor.error_at(start, "aliases stand for much more text than there is");
+        };
+        self.budget.set(left);
+        cursor.reach(alias.levels + 1)?;
+        Ok(Attribute::Shared(Arc::clone(&alias.value)))
     }
 }
 
@@ -135,29 +151,21 @@ impl<'a> Cursor<'a> {
             Some(b'#') if self.at_dialect_attribute() => self.dialect_attribute(aliases),
             Some(b'#') => {
                 let name = self.sigil_name('#', "an alias")?;
-                let Some(alias) = aliases.values.get(name) else {
-                    return self.error_at(start, format!("#{name} is not defined before its use"));
-                };
-                let Some(left) = aliases.budget.get().checked_sub(alias.text_bytes) else {
-                    return self.error_at(start, "aliases stand for much more text than there is");
-                };
-                aliases.budget.set(left);
-                Ok(Attribute::Shared(Arc::clone(&alias.value)))
+                aliases.value(name, start, self)
             }
             Some(b'-' | b'0'..=b'9') => self.number_attribute(),
             _ => match self.peek_word() {
                 "true" => self.take_word(Attribute::Bool(true)),
                 "false" => self.take_word(Attribute::Bool(false)),
                 "unit" => self.take_word(Attribute::Unit),
-                "dense" => self.dense_literal().map(Attribute::Elements),
+                "dense" => self.dense_attribute(),
+                "dense_resource" => aliases.resources.literal(self).map(Attribute::Elements),
                 "array" => self.dense_array(),
-                word @ ("dense_resource" | "sparse" | "affine_map" | "affine_set" | "opaque"
-                | "strided" | "distinct" | "loc") => {
-                    self.not_known(start, format!("the attribute {word}"))
-                }
+                word @ ("sparse" | "affine_map" | "affine_set" | "opaque" | "strided"
+                | "distinct" | "loc") => self.not_known(start, format!("the attribute {word}")),
                 _ if self.at_type() => self.ty().map(Attribute::Type),
-                word if DType::from_name(word).is_some() => {
-                    // A bare scalar type; nothing an operation takes.
+                // A bare scalar type: the precision of a product.
+                word if PrecisionType::from_name(word).is_some() => {
                     self.take_word(Attribute::Opaque(word.to_owned()))
                 }
                 _ => self.unexpected("the value of an attribute"),
@@ -200,6 +208,18 @@ impl<'a> Cursor<'a> {
             }
             _ => Ok(Attribute::Integer(value, dtype)),
         }
+    }
+
+    /// `0.5` or `0.5 : f64`, before which a colon of something else may stand.
+    pub(super) fn bare_float(&mut self) -> Parsed<f64> {
+        let text = float_text(self.rest());
+        let Ok(value) = text.parse::<f64>() else { return self.unexpected("a number") };
+        self.advance(text.len());
+        let at = self.offset();
+        if !(self.eat(":") && self.eat_word("f64")) {
+            self.seek(at);
+        }
+        Ok(value)
     }
 
     /// `array<i64: 1, 2>`, `array<i1: true>`, `array<i64>`.
@@ -259,13 +279,7 @@ impl<'a> Cursor<'a> {
                 self.expect(">")?;
                 Ok(Attribute::Shardings(shardings))
             }
-            "sdy" => {
-                self.expect("<")?;
-                self.expect_word("manual_axes")?;
-                let axes = self.axis_names()?;
-                self.expect(">")?;
-                Ok(Attribute::Axes(axes))
-            }
+            "sdy" => self.sdy_list(),
             _ => {
                 self.skip_balanced()?;
                 let end = self.offset();

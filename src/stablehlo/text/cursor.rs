@@ -5,6 +5,8 @@
 //! stream; it asks for the form that may come next. Blanks and `//` comments before a form are
 //! skipped. Every method makes progress or answers without moving, so reading is linear.
 
+use std::rc::Rc;
+
 use super::error::{ParseError, ParseErrorKind, saturating};
 use crate::stablehlo::Location;
 
@@ -19,14 +21,24 @@ pub(super) struct Cursor<'a> {
     source: &'a str,
     at: usize,
     depth: usize,
-    line_starts: Vec<usize>,
+    /// The deepest level since somebody asked.
+    deepest: usize,
+    line_starts: Rc<[usize]>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(source: &'a str) -> Self {
         let newlines = source.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        Self { source, at: 0, depth: 0, line_starts }
+        Self { source, at: 0, depth: 0, deepest: 0, line_starts }
+    }
+
+    /// The part of the source from one offset to another, as a text of its own in which places
+    /// are still those of the source.
+    pub(super) fn part(&self, start: usize, end: usize) -> Self {
+        let source = self.source.get(..end).unwrap_or(self.source);
+        let line_starts = Rc::clone(&self.line_starts);
+        Self { source, at: start, depth: 0, deepest: 0, line_starts }
     }
 
     /// An error at byte `offset`.
@@ -78,10 +90,28 @@ impl<'a> Cursor<'a> {
     /// Goes one level deeper; every `enter` has its [`Cursor::leave`] unless reading fails.
     pub(super) fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        self.reach(0)
+    }
+
+    /// Notes that something is `levels` deeper than here.
+    pub(super) fn reach(&mut self, levels: usize) -> Parsed<()> {
+        self.deepest = self.deepest.max(self.depth + levels);
+        if self.deepest > MAX_DEPTH {
             return self.error(format!("nested more than {MAX_DEPTH} levels deep"));
         }
         Ok(())
+    }
+
+    /// How many levels deeper than here `read` goes, and what it reads.
+    pub(super) fn measured<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<(T, usize)> {
+        let deepest = std::mem::replace(&mut self.deepest, self.depth);
+        let value = read(self)?;
+        let levels = self.deepest - self.depth;
+        self.deepest = deepest.max(self.deepest);
+        Ok((value, levels))
     }
 
     /// Comes back from one level deeper.

@@ -7,10 +7,53 @@
 use super::attributes::float_text;
 use super::cursor::{Cursor, Parsed, leading};
 use crate::ifrt::DType;
+use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::number::float_bytes;
 use crate::stablehlo::{Literal, TensorType};
 
 impl Cursor<'_> {
+    /// `dense<…> : tensor<…>`, or a layout: `dense<[1, 0]> : tensor<2xindex>`.
+    pub(super) fn dense_attribute(&mut self) -> Parsed<Attribute> {
+        let start = self.offset();
+        self.expect_word("dense")?;
+        let open = self.offset();
+        self.expect("<")?;
+        let content = self.offset();
+        self.skip_elements(open)?;
+        let is_layout = self.rest().strip_prefix(':').is_some_and(|rest| {
+            let ty = rest.trim_start().strip_prefix("tensor<");
+            let size = ty.map(|ty| ty.trim_start_matches(|c: char| c.is_ascii_digit()));
+            size.is_some_and(|rest| rest.starts_with("xindex>"))
+        });
+        if !is_layout {
+            self.seek(start);
+            return self.dense_literal().map(Attribute::Elements);
+        }
+        self.expect(":")?;
+        self.expect_word("tensor")?;
+        self.expect("<")?;
+        let digits = leading(self.rest(), |byte| byte.is_ascii_digit());
+        self.advance(digits.len());
+        self.expect("x")?;
+        self.expect_word("index")?;
+        self.expect(">")?;
+        let end = self.offset();
+        self.seek(content);
+        let dims = if self.eat("[") {
+            self.list("]", |cursor| cursor.number("a dimension"))?
+        } else if self.peek() == Some(b'>') {
+            Vec::new()
+        } else {
+            vec![self.number("a dimension")?]
+        };
+        self.expect(">")?;
+        if digits.parse() != Ok(dims.len()) {
+            return self.error_at(start, format!("{} dimensions are not {digits}", dims.len()));
+        }
+        self.seek(end);
+        Ok(Attribute::Layout(dims))
+    }
+
     /// `dense<…> : tensor<…>`.
     pub(super) fn dense_literal(&mut self) -> Parsed<Literal> {
         let start = self.offset();
@@ -177,22 +220,41 @@ impl Cursor<'_> {
         let Some(digits) = text.strip_prefix("0x") else {
             return self.error_at(start, "expected a string that starts with 0x");
         };
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Some(byte - b'0'),
-            b'a'..=b'f' => Some(byte - b'a' + 10),
-            b'A'..=b'F' => Some(byte - b'A' + 10),
-            _ => None,
-        };
-        let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
-            &[high, low] => Some(digit(high)? << 4 | digit(low)?),
-            _ => None,
-        });
-        let Some(bytes) = pairs.collect::<Option<Vec<u8>>>() else {
+        let Some(bytes) = hex_bytes(digits) else {
             return self.error_at(start, "expected two hexadecimal digits per byte");
         };
         Ok(Literal::from_storage(ty, &bytes))
     }
 }
+
+/// The bytes that pairs of hexadecimal digits stand for.
+pub(super) fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
+    let digits = digits.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(digits.len() / 2);
+    // The value of a digit that is none has all bits set, and so has what it is combined with.
+    let mut invalid = 0;
+    for pair in digits.chunks_exact(2) {
+        let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
+        invalid |= high | low;
+        bytes.push(high << 4 | low & 0xF);
+    }
+    (invalid < 0x10).then_some(bytes)
+}
+
+/// The values of the hexadecimal digits; `0xFF` for what is none.
+const DIGITS: [u8; 256] = {
+    let mut values = [0xFF; 256];
+    let mut digit = 0_u8;
+    while digit < 16 {
+        values[b"0123456789abcdef"[digit as usize] as usize] = digit;
+        values[b"0123456789ABCDEF"[digit as usize] as usize] = digit;
+        digit += 1;
+    }
+    values
+};
 
 /// Elements being read.
 struct Elements<'a> {

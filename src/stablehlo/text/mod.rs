@@ -12,6 +12,7 @@ mod literals;
 mod module;
 mod operation;
 mod pretty;
+mod resources;
 mod sharding;
 mod types;
 
@@ -19,10 +20,43 @@ pub use error::{Excerpt, ParseError, ParseErrorKind};
 
 use super::Module;
 
+/// Between two modules of one text.
+const SEPARATOR: &str = "// -----";
+
 /// Reads a module.
 ///
 /// # Errors
 /// When `text` is not a module, or uses something Lockstep does not know yet.
 pub fn parse(text: &str) -> Result<Module, ParseError> {
-    module::ModuleReader::new(text).read()
+    module::ModuleReader::new(cursor::Cursor::new(text))?.read()
+}
+
+/// Reads every module of a text in which lines that begin with `// -----` stand between modules;
+/// places are those in the whole text.
+///
+/// # Errors
+/// When one of them is not a module, or uses something Lockstep does not know yet.
+pub fn parse_all(text: &str) -> Result<Vec<Module>, ParseError> {
+    let whole = cursor::Cursor::new(text);
+    parts(text)
+        .map(|(start, end)| module::ModuleReader::new(whole.part(start, end))?.read())
+        .collect()
+}
+
+/// Where each module of a text begins and ends.
+fn parts(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut start = Some(0);
+    std::iter::from_fn(move || {
+        let from = start?;
+        let mut end = from;
+        for line in text[from..].split_inclusive('\n') {
+            if line.starts_with(SEPARATOR) {
+                start = Some(end + line.len());
+                return Some((from, end));
+            }
+            end += line.len();
+        }
+        start = None;
+        Some((from, end))
+    })
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::attributes::Aliases;
 use super::cursor::{Cursor, Parsed};
 use super::operation::BodyReader;
+use super::resources::Resources;
 use crate::stablehlo::attribute::NamedAttribute;
 use crate::stablehlo::build::AttributeError;
 use crate::stablehlo::build::module::{
@@ -22,7 +23,9 @@ pub(super) struct ModuleReader<'a> {
 }
 
 impl<'a> ModuleReader<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    /// A reader of the module that is all of what `cursor` is at.
+    pub(super) fn new(mut cursor: Cursor<'a>) -> Parsed<Self> {
+        let resources = resources(&mut cursor)?;
         let module = Module {
             name: String::new(),
             num_partitions: 1,
@@ -30,13 +33,8 @@ impl<'a> ModuleReader<'a> {
             meshes: Vec::new(),
             functions: Vec::new(),
         };
-        Self {
-            cursor: Cursor::new(text),
-            aliases: Aliases::new(text.len()),
-            module,
-            functions: HashSet::new(),
-            meshes: HashSet::new(),
-        }
+        let aliases = Aliases::new(cursor.raw().len(), resources);
+        Ok(Self { cursor, aliases, module, functions: HashSet::new(), meshes: HashSet::new() })
     }
 
     /// Aliases, then `module @name attributes {…} {…}` or its contents alone.
@@ -178,6 +176,24 @@ impl<'a> ModuleReader<'a> {
         self.module.functions.push(function);
         Ok(())
     }
+}
+
+/// The resources, which come last but are used before; takes them off the end of the text.
+fn resources<'a>(cursor: &mut Cursor<'a>) -> Parsed<Resources<'a>> {
+    const OPEN: &str = "{-#";
+    let start = cursor.offset();
+    let text = cursor.raw().trim_ascii_end();
+    let Some(at) = text.ends_with("#-}").then(|| text.rfind(OPEN)).flatten() else {
+        return Ok(Resources::default());
+    };
+    let (at, end) = (start + at, start + text.len());
+    let mut section = cursor.part(at, end);
+    let resources = Resources::read(&mut section)?;
+    if !section.at_end() {
+        return section.unexpected("the end of the text after the resources");
+    }
+    *cursor = cursor.part(start, at);
+    Ok(resources)
 }
 
 /// `(%arg0: type {attributes}, …)`; the attributes of each.

@@ -173,6 +173,21 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         }
     }
 
+    /// `({…}, {…})`, or nothing.
+    pub(super) fn optional_regions(&mut self) -> Parsed<Vec<Region>> {
+        let mut regions = Vec::new();
+        if self.cursor.eat("(") {
+            loop {
+                regions.push(self.region()?);
+                if !self.cursor.eat(",") {
+                    break;
+                }
+            }
+            self.cursor.expect(")")?;
+        }
+        Ok(regions)
+    }
+
     /// `{ ^bb0(%a: T): … }`.
     pub(super) fn region(&mut self) -> Parsed<Region> {
         let (region, block) = self.function.push_region();
@@ -281,16 +296,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
             statement.attributes = self.cursor.dictionary(self.aliases)?;
             self.cursor.expect(">")?;
         }
-        if self.cursor.eat("(") {
-            loop {
-                let region = self.region()?;
-                statement.regions.push(region);
-                if !self.cursor.eat(",") {
-                    break;
-                }
-            }
-            self.cursor.expect(")")?;
-        }
+        statement.regions = self.optional_regions()?;
         statement.attributes.extend(self.cursor.optional_dictionary(self.aliases)?);
         self.cursor.expect(":")?;
         let (operands, results) = self.cursor.function_type()?;

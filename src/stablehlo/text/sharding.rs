@@ -2,7 +2,8 @@
 
 use super::cursor::{Cursor, Parsed};
 use crate::stablehlo::Mesh;
-use crate::stablehlo::op::{AxisRef, DimSharding, Sharding};
+use crate::stablehlo::attribute::Attribute;
+use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, Sharding};
 
 impl Cursor<'_> {
     /// `<["x"=2, "y"=2], device_ids=[…]>` of the mesh called `name`.
@@ -36,20 +37,66 @@ impl Cursor<'_> {
         self.expect(",")?;
         self.expect("[")?;
         let dims = self.list("]", Self::dim_sharding)?;
-        let mut replicated = Vec::new();
+        let (mut replicated, mut unreduced) = (Vec::new(), Vec::new());
         while self.eat(",") {
             let at = self.offset();
-            match self.word("`replicated`")? {
-                "replicated" => {
-                    self.expect("=")?;
-                    self.expect("{")?;
-                    replicated = self.list("}", Self::axis_ref)?;
-                }
-                other => return self.not_known(at, format!("`{other}` of a sharding")),
+            let word = self.word("`replicated` or `unreduced`")?;
+            self.expect("=")?;
+            if let reduction @ ("max" | "min") = self.peek_word() {
+                let what = format!("a sharding that is unreduced by {reduction}");
+                return self.not_known(at, what);
             }
+            let axes = match word {
+                "replicated" => &mut replicated,
+                "unreduced" => &mut unreduced,
+                other => return self.not_known(at, format!("`{other}` of a sharding")),
+            };
+            if !axes.is_empty() {
+                return self.error_at(at, format!("`{word}` occurs twice"));
+            }
+            *axes = self.axis_refs()?;
         }
         self.expect(">")?;
-        Ok(Sharding { mesh, dims, replicated })
+        Ok(Sharding { mesh, dims, replicated, unreduced })
+    }
+
+    /// `<manual_axes{…}>`, `<axis_ref_list{…}>` and the like, after `#sdy`.
+    pub(super) fn sdy_list(&mut self) -> Parsed<Attribute> {
+        self.expect("<")?;
+        let at = self.offset();
+        let attribute = match self.word("an attribute of sdy")? {
+            "manual_axes" => Attribute::Axes(self.axis_names()?),
+            "axis_ref_list" => Attribute::AxisRefs(self.axis_refs()?),
+            "list_of_axis_ref_lists" => Attribute::AxisRefLists(self.axis_ref_lists()?),
+            "all_to_all_param_list" => Attribute::AxesMoves(self.axes_moves()?),
+            other => return self.not_known(at, format!("the attribute {other} of sdy")),
+        };
+        self.expect(">")?;
+        Ok(attribute)
+    }
+
+    /// `{"x", "y":(1)2}`.
+    pub(super) fn axis_refs(&mut self) -> Parsed<Vec<AxisRef>> {
+        self.expect("{")?;
+        self.list("}", Self::axis_ref)
+    }
+
+    /// `[{"x"}, {}]`.
+    pub(super) fn axis_ref_lists(&mut self) -> Parsed<Vec<Vec<AxisRef>>> {
+        self.expect("[")?;
+        self.list("]", Self::axis_refs)
+    }
+
+    /// `[{"x"}: 0->2]`.
+    pub(super) fn axes_moves(&mut self) -> Parsed<Vec<AxesMove>> {
+        self.expect("[")?;
+        self.list("]", |cursor| {
+            let axes = cursor.axis_refs()?;
+            cursor.expect(":")?;
+            let from = cursor.number("a dimension")?;
+            cursor.expect("->")?;
+            Ok(AxesMove { axes, from, to: cursor.number("a dimension")? })
+        })
     }
 
     /// `[<@mesh, …>, <@mesh, …>]`.

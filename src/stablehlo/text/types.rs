@@ -1,8 +1,13 @@
 //! Types: `tensor<4x8xf32>`, `!stablehlo.token`, `tuple<…>`, `(types) -> types`.
 
+use std::sync::Arc;
+
+use super::attributes::float_text;
 use super::cursor::{Cursor, Parsed, leading};
 use crate::ifrt::{DType, Shape};
-use crate::stablehlo::{TensorType, Type};
+use crate::stablehlo::{
+    Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
+};
 
 /// The most dimensions a tensor may have; bounds what is quadratic in them.
 const MAX_RANK: usize = 64;
@@ -20,18 +25,15 @@ impl Cursor<'_> {
             let name = self.word("the name of a type")?;
             return match name {
                 "stablehlo.token" => Ok(Type::Token),
+                "stablehlo.future" => self.types_in_brackets().map(Type::Future),
                 _ => self.not_known(start, format!("the type !{name}")),
             };
         }
         match self.peek_word() {
-            "tensor" => self.tensor_type().map(Type::Tensor),
+            "tensor" => self.tensor(),
             "tuple" => {
                 self.expect_word("tuple")?;
-                self.expect("<")?;
-                self.enter()?;
-                let types = self.list(">", Self::ty)?;
-                self.leave();
-                Ok(Type::Tuple(types))
+                self.types_in_brackets().map(Type::Tuple)
             }
             "memref" | "vector" | "index" | "none" => {
                 let word = self.word("a type")?;
@@ -41,11 +43,53 @@ impl Cursor<'_> {
         }
     }
 
-    /// `tensor<4x8xf32>`.
+    /// `<type, type>`.
+    fn types_in_brackets(&mut self) -> Parsed<Vec<Type>> {
+        self.expect("<")?;
+        self.enter()?;
+        let types = self.list(">", Self::ty)?;
+        self.leave();
+        Ok(types)
+    }
+
+    /// `tensor<4x8xf32>`, of plain elements.
     pub(super) fn tensor_type(&mut self) -> Parsed<TensorType> {
+        let start = self.offset();
+        match self.tensor()? {
+            Type::Tensor(ty) => Ok(ty),
+            other => self.not_known(start, format!("a constant of type {other}")),
+        }
+    }
+
+    /// `tensor<4x8xf32>` or `tensor<4x8x!quant.uniform<…>>`.
+    fn tensor(&mut self) -> Parsed<Type> {
         let start = self.offset();
         self.expect_word("tensor")?;
         self.expect("<")?;
+        let shape = self.dimensions(start)?;
+        if self.peek() == Some(b'!') {
+            let quantization = Arc::new(self.quantization()?);
+            self.close_tensor()?;
+            return match QuantizedTensorType::new(quantization, shape) {
+                Ok(ty) => Ok(Type::Quantized(ty)),
+                Err(message) => self.error_at(start, message),
+            };
+        }
+        let dtype = self.dtype()?;
+        self.close_tensor()?;
+        Ok(Type::Tensor(TensorType::new(dtype, shape)))
+    }
+
+    fn close_tensor(&mut self) -> Parsed<()> {
+        if self.peek() == Some(b',') {
+            let at = self.offset();
+            return self.not_known(at, "the encoding of a tensor type");
+        }
+        self.expect(">")
+    }
+
+    /// `4x8x` of the tensor type at `start`.
+    fn dimensions(&mut self, start: usize) -> Parsed<Shape> {
         let mut dims = Vec::new();
         loop {
             let at = self.offset();
@@ -68,24 +112,67 @@ impl Cursor<'_> {
                 return self.not_known(start, message);
             }
         }
-        let dtype = self.dtype()?;
-        if self.peek() == Some(b',') {
-            let at = self.offset();
-            return self.not_known(at, "the encoding of a tensor type");
+        Shape::new(dims).or_else(|error| self.error_at(start, error.to_string()))
+    }
+
+    /// `!quant.uniform<i8<-128:127>:f32:1, {0.5:3, 0.25}>`.
+    fn quantization(&mut self) -> Parsed<Quantization> {
+        let start = self.offset();
+        self.expect("!")?;
+        let name = self.word("the name of a type")?;
+        if name != "quant.uniform" {
+            return self.not_known(start, format!("the element type !{name}"));
         }
+        self.expect("<")?;
+        let storage = self.storage_type()?;
+        let mut range = None;
+        if self.eat("<") {
+            let least = self.number("the least number stored")?;
+            self.expect(":")?;
+            range = Some((least, self.number("the greatest number stored")?));
+            self.expect(">")?;
+        }
+        self.expect(":")?;
+        let expressed = self.dtype()?;
+        let dimension = if self.eat(":") { Some(self.number("a dimension")?) } else { None };
+        self.expect(",")?;
+        let parameters = if self.eat("{") {
+            self.list("}", Self::quantization_parameters)?
+        } else {
+            vec![self.quantization_parameters()?]
+        };
         self.expect(">")?;
-        match Shape::new(dims) {
-            Ok(shape) => Ok(TensorType::new(dtype, shape)),
-            Err(error) => self.error_at(start, error.to_string()),
+        Quantization::new(storage, range, expressed, dimension, parameters)
+            .or_else(|message| self.error_at(start, message))
+    }
+
+    /// `i8` or `u8`: unlike elsewhere, unsigned types have no `i`.
+    fn storage_type(&mut self) -> Parsed<DType> {
+        let start = self.offset();
+        let word = self.word("the type of what is stored")?;
+        let unsigned = word.strip_prefix('u').map(|bits| format!("ui{bits}"));
+        match DType::from_name(unsigned.as_deref().unwrap_or(word)) {
+            Some(dtype) => Ok(dtype),
+            None => self.not_known(start, format!("the storage type {word}")),
         }
+    }
+
+    /// `0.5` or `0.5:3`.
+    fn quantization_parameters(&mut self) -> Parsed<QuantizationParameters> {
+        let start = self.offset();
+        let text = float_text(self.raw());
+        let Ok(scale) = text.parse() else { return self.unexpected("a scale such as `0.5`") };
+        self.advance(text.len());
+        let zero_point = if self.eat(":") { self.number("a zero point")? } else { 0 };
+        if self.peek() == Some(b'{') {
+            return self.not_known(start, "quantization by blocks");
+        }
+        Ok(QuantizationParameters::new(scale, zero_point))
     }
 
     /// An element type.
     pub(super) fn dtype(&mut self) -> Parsed<DType> {
         let start = self.offset();
-        if self.peek() == Some(b'!') {
-            return self.not_known(start, "a quantized element type");
-        }
         let word = self.word("an element type")?;
         if word == "complex" {
             self.expect("<")?;

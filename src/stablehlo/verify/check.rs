@@ -100,6 +100,9 @@ impl<'a> Check<'a> {
         };
         match self.function.ty(value) {
             Type::Tensor(ty) => Ok(ty),
+            ty @ Type::Quantized(_) => {
+                Err(self.error("", format!("{what} {i}: {ty} is not known yet at this operation")))
+            }
             ty => Err(self.error("", format!("{what} {i} must be a tensor, found {ty}"))),
         }
     }
@@ -228,7 +231,9 @@ impl<'a> Check<'a> {
 pub(super) fn scalar_dtype(ty: &Type) -> Option<DType> {
     match ty {
         Type::Tensor(ty) if ty.shape.rank() == 0 => Some(ty.dtype),
-        Type::Tensor(_) | Type::Token | Type::Tuple(_) => None,
+        Type::Tensor(_) | Type::Quantized(_) | Type::Token | Type::Future(_) | Type::Tuple(_) => {
+            None
+        }
     }
 }
 

@@ -81,7 +81,10 @@ fn processes(check: &Check<'_>, collective: &Collective) -> usize {
 fn partitions_or_replicas(check: &Check<'_>, channel_id: i64) -> usize {
     let across_partitions = matches!(
         check.data.kind,
-        OpKind::AllToAll { .. } | OpKind::CollectivePermute { .. } | OpKind::CollectiveBroadcast(_)
+        OpKind::AllToAll { .. }
+            | OpKind::CollectivePermute { .. }
+            | OpKind::CollectiveBroadcast(_)
+            | OpKind::CollectiveReduce { .. }
     );
     let module = check.module;
     if across_partitions && channel_id > 0 { module.num_partitions } else { module.num_replicas }
@@ -224,6 +227,33 @@ pub(super) fn collective_broadcast(check: &Check<'_>, collective: &Collective) -
     groups(check, collective, &names)?;
     for i in 0..count {
         check.equal(&format!("type of result {i}"), check.operand(i)?, check.result(i)?, "C3")?;
+    }
+    Ok(())
+}
+
+/// `collective_reduce`; with a dynamic root, the last operand names one for each of the others.
+pub(super) fn collective_reduce(
+    check: &Check<'_>,
+    collective: &Collective,
+    has_dynamic_root: bool,
+) -> Checked {
+    let operands = check.data.operands.len();
+    let count = operands.saturating_sub(usize::from(has_dynamic_root));
+    check.require(count > 0, "C3", || "it needs at least one operand".to_owned())?;
+    check.counts(operands, count, 1)?;
+    let names = Constraints { unique: "C1", size: "", range: "C2", global_ids: "" };
+    groups(check, collective, &names)?;
+    if has_dynamic_root {
+        let roots = check.operand(count)?;
+        check.require(roots.dtype == DType::S32 && roots.shape.dims() == [count], "C3", || {
+            format!("the roots must be a list of {count} i32, found {roots}")
+        })?;
+    }
+    for i in 0..count {
+        let (operand, result) = (check.operand(i)?, check.result(i)?);
+        let dtypes = check.combiner(0, &[operand.dtype], "C4")?;
+        check.equal(&format!("shape of result {i}"), &operand.shape, &result.shape, "C3")?;
+        check.equal(&format!("element type of result {i}"), &dtypes[0], &result.dtype, "C4")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `convolution`.
+//! `convolution` and `dynamic_conv`.
 
 use super::Checked;
 use super::check::{Check, is_promotable};
@@ -8,6 +8,31 @@ use crate::stablehlo::op::Convolution;
 /// `convolution`.
 pub(super) fn convolution(check: &Check<'_>, convolution: &Convolution) -> Checked {
     check.counts(2, 1, 0)?;
+    let rank = operands(check, convolution)?;
+    check.length("padding", convolution.window.padding.len(), rank - 2, "C4")?;
+    let (lhs, result) = (check.operand(0)?, check.result(0)?);
+    check.require(is_promotable(lhs.dtype, result.dtype), "C27", || {
+        format!("{} cannot be accumulated in {}", lhs.dtype, result.dtype)
+    })?;
+    result_shape(check, convolution, rank)
+}
+
+/// `dynamic_conv`: the padding, and with it the shape of the result, is known when it runs.
+pub(super) fn dynamic_conv(check: &Check<'_>, convolution: &Convolution) -> Checked {
+    check.counts(3, 1, 0)?;
+    let rank = operands(check, convolution)?;
+    let padding = check.operand(2)?;
+    check.require(padding.dtype.is_integer() && padding.shape.rank() == 2, "I3", || {
+        format!("the padding must be a matrix of integers, found {padding}")
+    })?;
+    check.require(padding.shape.dims() == [rank - 2, 2], "C4", || {
+        format!("the padding must have the shape {:?}, found {padding}", [rank - 2, 2])
+    })?;
+    check.result_dtype(check.operand(0)?.dtype, "C27")
+}
+
+/// What both have: operands, window and dimensions that fit. Answers the rank.
+fn operands(check: &Check<'_>, convolution: &Convolution) -> Checked<usize> {
     let (lhs, rhs, result) = (check.operand(0)?, check.operand(1)?, check.result(0)?);
     let rank = lhs.shape.rank();
     check.length("the dimensions of the right operand", rhs.shape.rank(), rank, "C1")?;
@@ -17,10 +42,7 @@ pub(super) fn convolution(check: &Check<'_>, convolution: &Convolution) -> Check
     dimensions(check, convolution, rank)?;
     groups(check, convolution)?;
     check.equal("element type of the right operand", &lhs.dtype, &rhs.dtype, "C27")?;
-    check.require(is_promotable(lhs.dtype, result.dtype), "C27", || {
-        format!("{} cannot be accumulated in {}", lhs.dtype, result.dtype)
-    })?;
-    result_shape(check, convolution, rank)
+    Ok(rank)
 }
 
 fn window(check: &Check<'_>, convolution: &Convolution, spatial: usize) -> Checked {
@@ -33,7 +55,6 @@ fn window(check: &Check<'_>, convolution: &Convolution, spatial: usize) -> Check
         check.length(what, values.len(), spatial, length)?;
         are_positive(check, what, values, positive)?;
     }
-    check.length("padding", window.padding.len(), spatial, "C4")?;
     check.length("window_reversal", convolution.window_reversal.len(), spatial, "C9")
 }
 

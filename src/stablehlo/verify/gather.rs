@@ -1,4 +1,4 @@
-//! `gather` and `scatter`.
+//! `gather`, `dynamic_gather` and `scatter`.
 
 use super::Checked;
 use super::check::Check;
@@ -84,6 +84,50 @@ pub(super) fn gather(check: &Check<'_>, gather: &Gather) -> Checked {
     let offsets = without(slice_sizes, &removed);
     check.result_shape(&combine(offset_dims, &offsets, &batch), "C22")?;
     check.result_dtype(operand.dtype, "C23")
+}
+
+/// `dynamic_gather`: the sizes of the slices, and with them the shape of the result, are known
+/// when it runs.
+pub(super) fn dynamic_gather(check: &Check<'_>, gather: &Gather) -> Checked {
+    check.counts(3, 1, 0)?;
+    let (operand, indices, result) = (check.operand(0)?, check.operand(1)?, check.result(0)?);
+    are_indices(check, indices)?;
+    let sizes = check.operand(2)?;
+    check.require(sizes.dtype.is_integer() && sizes.shape.rank() == 1, "I3", || {
+        format!("the slice sizes must be a list of integers, found {sizes}")
+    })?;
+    let (rank, indices_rank) = (operand.shape.rank(), indices.shape.rank());
+    let Gather {
+        offset_dims,
+        collapsed_slice_dims: collapsed,
+        operand_batching_dims: operand_batching,
+        start_indices_batching_dims: indices_batching,
+        start_index_map,
+        index_vector_dim,
+        ..
+    } = gather;
+    let parts = offset_dims.len() + collapsed.len() + operand_batching.len();
+    check.length("offset, collapsed and batching dimensions", parts, rank, "C1")?;
+    check.in_range("index_vector_dim", &[*index_vector_dim], indices_rank + 1, "C2")?;
+    let index_size = indices.shape.dims().get(*index_vector_dim).copied().unwrap_or(1);
+    check.length("start_index_map", start_index_map.len(), index_size, "C3")?;
+    check.unique("offset_dims", offset_dims, "C4")?;
+    check.sorted("offset_dims", offset_dims, "C4")?;
+    check.in_range("offset_dims", offset_dims, result.shape.rank(), "C5")?;
+    let removed = [collapsed.as_slice(), operand_batching].concat();
+    check.unique("collapsed_slice_dims and operand_batching_dims", &removed, "C6")?;
+    check.sorted("collapsed_slice_dims", collapsed, "C6")?;
+    check.in_range("collapsed_slice_dims", &removed, rank, "C7")?;
+    check.in_range("start_indices_batching_dims", indices_batching, indices_rank, "")?;
+    let batching = (operand_batching.as_slice(), indices_batching.as_slice());
+    same_batching(check, operand, indices, batching, ("", ""))?;
+    check.unique("start_index_map", start_index_map, "C9")?;
+    check.in_range("start_index_map", start_index_map, rank, "C10")?;
+    check.length("the slice sizes", sizes.shape.num_elements(), rank, "C11")?;
+    let batch = indices_rank - usize::from(*index_vector_dim < indices_rank);
+    let expected = batch + offset_dims.len();
+    check.length("the dimensions of the result", result.shape.rank(), expected, "C13")?;
+    check.result_dtype(operand.dtype, "C14")
 }
 
 /// Batching dimensions of operand and indices pair up and have the same sizes.

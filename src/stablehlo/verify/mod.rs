@@ -4,6 +4,7 @@
 //! their only return, operations whose types and attributes fit, calls that end, and a `main`.
 //! Backends rely on this. Messages give the number of the violated constraint, as `(C3)`.
 
+mod asynchronous;
 mod call;
 mod check;
 mod collective;
@@ -11,9 +12,12 @@ mod control;
 mod convolution;
 mod dynamic;
 mod elementwise;
+mod expectation;
 mod gather;
+mod legacy;
 mod linalg;
 mod normalization;
+mod quantized;
 mod scope;
 mod shape;
 mod sharding;

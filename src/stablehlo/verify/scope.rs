@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::check::Check;
-use super::{Checked, about, call, collective, control, convolution, dynamic, elementwise, gather};
-use super::{linalg, normalization, shape, sharding, transfer, window};
+use super::{Checked, about, asynchronous, call, collective, control, convolution, dynamic};
+use super::{elementwise, expectation, gather, legacy, linalg, normalization, quantized, shape};
+use super::{sharding, transfer, window};
 use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Block, Function, Module, Op, Value, ValueDef};
@@ -49,7 +50,10 @@ pub(super) fn function<'a>(
                 let Some(region) = function.regions.get(region) else {
                     return Err(check.error("", "it has a region that does not exist"));
                 };
-                let isolated = matches!(data.kind, OpKind::ManualComputation(_));
+                let isolated = matches!(
+                    data.kind,
+                    OpKind::ManualComputation(_) | OpKind::NamedComputation(_) | OpKind::AsyncStart
+                );
                 let isolation = if isolated { walk.isolate() } else { frame.isolation };
                 walk.enter(region.block, isolation)?;
             }
@@ -209,6 +213,21 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::Constant(literal) => shape::constant(check, literal),
         OpKind::Iota { dimension } => shape::iota(check, *dimension),
         OpKind::BroadcastInDim { dimensions } => shape::broadcast_in_dim(check, dimensions),
+        OpKind::Broadcast { sizes } => legacy::broadcast(check, sizes),
+        OpKind::Dot(precision) => legacy::dot(check, precision),
+        OpKind::Einsum { config } => legacy::einsum(check, config, 2),
+        OpKind::UnaryEinsum { config } => legacy::einsum(check, config, 1),
+        OpKind::TorchIndexSelect { dimension, batch_dims } => {
+            legacy::torch_index_select(check, *dimension, *batch_dims)
+        }
+        OpKind::RealDynamicSlice => legacy::real_dynamic_slice(check),
+        OpKind::SetDimensionSize { dimension } => legacy::set_dimension_size(check, *dimension),
+        OpKind::UniformQuantize => quantized::quantize(check),
+        OpKind::UniformDequantize => quantized::dequantize(check),
+        OpKind::AsyncStart => asynchronous::start(check),
+        OpKind::AsyncDone => asynchronous::done(check),
+        OpKind::DynamicConv(convolution) => convolution::dynamic_conv(check, convolution),
+        OpKind::DynamicGather(gather) => gather::dynamic_gather(check, gather),
         OpKind::DynamicBroadcastInDim(broadcast) => dynamic::broadcast_in_dim(check, broadcast),
         OpKind::DynamicIota { dimension } => dynamic::iota(check, *dimension),
         OpKind::DynamicPad => dynamic::pad(check),
@@ -266,7 +285,15 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
             collective::collective_permute(check, source_target_pairs, *channel_id)
         }
         OpKind::CollectiveBroadcast(groups) => collective::collective_broadcast(check, groups),
+        OpKind::CollectiveReduce { collective, has_dynamic_root } => {
+            collective::collective_reduce(check, collective, *has_dynamic_root)
+        }
         OpKind::ManualComputation(manual) => sharding::manual_computation(check, manual),
         OpKind::ShardingConstraint(constraint) => sharding::sharding_constraint(check, constraint),
+        OpKind::Reshard(reshard) => sharding::reshard(check, reshard),
+        OpKind::ShardingGroup { .. } => sharding::sharding_group(check),
+        OpKind::PropagationBarrier(direction) => sharding::propagation_barrier(check, *direction),
+        OpKind::NamedComputation(named) => sharding::named_computation(check, named),
+        OpKind::Expect(expectation) => expectation::expect(check, expectation),
     }
 }

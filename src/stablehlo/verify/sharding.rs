@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use super::check::Check;
 use super::{Checked, VerifyError, shown};
 use crate::ifrt::Shape;
-use crate::stablehlo::op::{ManualComputation, Sharding};
+use crate::stablehlo::op::{
+    AxisRef, ManualComputation, Move, NamedComputation, PropagationDirection, Reshard, Sharding,
+};
 use crate::stablehlo::{Location, Mesh, Module, TensorType, Type};
 
 /// Meshes have different names, and axes with different names and at least one device.
@@ -56,25 +58,41 @@ pub(super) fn fits(module: &Module, sharding: &Sharding, ty: &Type) -> Result<()
         .ok_or_else(|| format!("its sharding names @{}, which is no mesh", sharding.mesh))?;
     let rank = match ty {
         Type::Tensor(ty) => ty.shape.rank(),
-        Type::Token | Type::Tuple(_) => 0,
+        Type::Quantized(ty) => ty.shape().rank(),
+        Type::Token | Type::Future(_) | Type::Tuple(_) => 0,
     };
     if sharding.dims.len() != rank {
         let found = sharding.dims.len();
         return Err(format!("its sharding has {found} dimensions, its type {ty} has {rank}"));
     }
-    let axes = sharding.dims.iter().flat_map(|dim| &dim.axes).chain(&sharding.replicated);
-    let mut whole = Vec::new();
-    for axis in axes {
-        if size_of(mesh, &axis.name).is_none() {
-            return Err(format!("@{} has no axis \"{}\"", mesh.name, axis.name));
-        }
-        if axis.sub_axis.is_none() {
-            whole.push(axis.name.as_str());
-        }
+    let axes = sharding.dims.iter().flat_map(|dim| &dim.axes);
+    let axes = axes.chain(&sharding.replicated).chain(&sharding.unreduced);
+    distinct(mesh, axes, "its sharding")
+}
+
+/// Whether the axes that `what` uses are some of a mesh, and none is used twice; the answer is
+/// what is wrong.
+fn distinct<'a>(
+    mesh: &Mesh,
+    axes: impl Iterator<Item = &'a AxisRef>,
+    what: &str,
+) -> Result<(), String> {
+    // The devices along an axis that each reference takes: from one stride up to another.
+    let mut taken: Vec<(&str, usize, usize)> = Vec::new();
+    for AxisRef { name, sub_axis } in axes {
+        let Some(size) = size_of(mesh, name) else {
+            return Err(format!("@{} has no axis \"{name}\"", mesh.name));
+        };
+        let (from, parts) = sub_axis.unwrap_or((1, size));
+        let to = from.checked_mul(parts).filter(|&to| to > 0 && size.is_multiple_of(to));
+        let Some(to) = to else {
+            return Err(format!("({from}){parts} is no part of the axis \"{name}\" of {size}"));
+        };
+        taken.push((name, from, to));
     }
-    whole.sort_unstable();
-    match whole.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(format!("its sharding uses the axis \"{}\" twice", pair[0])),
+    taken.sort_unstable();
+    match taken.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2) {
+        Some(pair) => Err(format!("{what} uses the axis \"{}\" twice", pair[0].0)),
         None => Ok(()),
     }
 }
@@ -90,6 +108,78 @@ pub(super) fn sharding_constraint(check: &Check<'_>, sharding: &Sharding) -> Che
     check.equal("type of the result", operand, check.result(0)?, "")?;
     fits(check.module, sharding, &Type::Tensor(operand.clone()))
         .map_err(|message| check.error("", message))
+}
+
+/// `sdy.reshard` and the collectives of `sdy`.
+pub(super) fn reshard(check: &Check<'_>, reshard: &Reshard) -> Checked {
+    check.counts(1, 1, 0)?;
+    let operand = check.operand(0)?;
+    check.equal("type of the result", operand, check.result(0)?, "")?;
+    let refuse = |message| check.error("", message);
+    fits(check.module, &reshard.sharding, &Type::Tensor(operand.clone())).map_err(refuse)?;
+    let Some(mesh) = check.module.mesh(&reshard.sharding.mesh) else { return Ok(()) };
+    let rank = operand.shape.rank();
+    match &reshard.movement {
+        Move::Any | Move::CollectivePermute => Ok(()),
+        Move::AllGather(lists)
+        | Move::AllSlice(lists)
+        | Move::ReduceScatter(lists)
+        | Move::ShardedToUnreduced(lists) => {
+            check.length("the list of axes", lists.len(), rank, "")?;
+            distinct(mesh, lists.iter().flatten(), "it").map_err(refuse)
+        }
+        Move::AllReduce(axes) => distinct(mesh, axes.iter(), "it").map_err(refuse),
+        Move::ReplicatedToUnreduced(axes) => {
+            check.require(!axes.is_empty(), "", || "it names no axes".to_owned())?;
+            distinct(mesh, axes.iter(), "it").map_err(refuse)
+        }
+        Move::AllToAll(moves) => {
+            check.require(!moves.is_empty(), "", || "it moves nothing".to_owned())?;
+            let (from, to): (Vec<usize>, Vec<usize>) =
+                moves.iter().map(|axes| (axes.from, axes.to)).unzip();
+            let dims = [from.as_slice(), &to].concat();
+            check.in_range("the dimensions", &dims, rank, "")?;
+            check.unique("the dimensions", &dims, "")?;
+            check.sorted("the dimensions moved from", &from, "")?;
+            distinct(mesh, moves.iter().flat_map(|axes| &axes.axes), "it").map_err(refuse)
+        }
+    }
+}
+
+/// `sdy.sharding_group`.
+pub(super) fn sharding_group(check: &Check<'_>) -> Checked {
+    check.counts(1, 0, 0)?;
+    check.operand(0).map(|_| ())
+}
+
+/// `sdy.propagation_barrier`.
+pub(super) fn propagation_barrier(check: &Check<'_>, direction: PropagationDirection) -> Checked {
+    check.counts(1, 1, 0)?;
+    check.equal("type of the result", check.operand(0)?, check.result(0)?, "")?;
+    check.require(direction != PropagationDirection::Both, "", || {
+        "a barrier that lets everything through is none".to_owned()
+    })
+}
+
+/// `sdy.named_computation`: its body takes the operands and returns the results.
+pub(super) fn named_computation(check: &Check<'_>, named: &NamedComputation) -> Checked {
+    let (operands, results) = (check.operand_types(), check.result_types());
+    check.counts(operands.len(), results.len(), 1)?;
+    check.region_type(0, &operands, &results, "")?;
+    for (what, shardings, types) in [
+        ("in_shardings", &named.in_shardings, &operands),
+        ("out_shardings", &named.out_shardings, &results),
+    ] {
+        if shardings.is_empty() {
+            continue;
+        }
+        check.length(what, shardings.len(), types.len(), "")?;
+        for (i, (sharding, ty)) in shardings.iter().zip(types).enumerate() {
+            fits(check.module, sharding, ty)
+                .map_err(|message| check.error("", format!("{what}, {i}: {message}")))?;
+        }
+    }
+    Ok(())
 }
 
 /// The `sdy.sharding` of any operation has one entry per result.

@@ -4,7 +4,7 @@ use super::Checked;
 use super::check::{Check, scalar};
 use super::shape::wide;
 use crate::ifrt::DType;
-use crate::stablehlo::op::{DotGeneral, Window};
+use crate::stablehlo::op::{DotAlgorithm, DotGeneral, Precision, Window};
 use crate::stablehlo::{TensorType, Type};
 
 /// `dot_general`.
@@ -12,8 +12,14 @@ pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
     check.counts(2, 1, 0)?;
     let (lhs, rhs) = (check.operand(0)?, check.operand(1)?);
     let (lhs_dims, rhs_dims) = (lhs.shape.dims(), rhs.shape.dims());
-    let DotGeneral { lhs_batching, rhs_batching, lhs_contracting, rhs_contracting, precision } =
-        dot;
+    let DotGeneral {
+        lhs_batching,
+        rhs_batching,
+        lhs_contracting,
+        rhs_contracting,
+        precision,
+        algorithm,
+    } = dot;
     let (left, right) = (lhs_batching.len(), rhs_batching.len());
     check.length("rhs_batching_dimensions", right, left, "C1")?;
     let (left, right) = (lhs_contracting.len(), rhs_contracting.len());
@@ -38,6 +44,9 @@ pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
     if !precision.is_empty() {
         check.length("precision_config", precision.len(), 2, "C11")?;
     }
+    if let Some(algorithm) = algorithm {
+        dot_algorithm(check, precision, algorithm)?;
+    }
     check.equal("element type of the right operand", &lhs.dtype, &rhs.dtype, "C13")?;
     let batch = lhs_batching.iter().map(|&dim| lhs_dims[dim]);
     let free = |dims: &[usize], used: &[usize]| {
@@ -47,6 +56,24 @@ pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
     let lhs_free = free(lhs_dims, &lhs_used);
     let rhs_free = free(rhs_dims, &rhs_used);
     check.result_shape(&batch.chain(lhs_free).chain(rhs_free).collect::<Vec<_>>(), "C12")
+}
+
+/// `algorithm` of `dot_general`, which precisions leave no room for.
+fn dot_algorithm(check: &Check<'_>, precision: &[Precision], algorithm: &DotAlgorithm) -> Checked {
+    let is_default = precision.iter().all(|&precision| precision == Precision::Default);
+    check.require(is_default, "C21", || {
+        "an algorithm and a precision other than DEFAULT exclude each other".to_owned()
+    })?;
+    for (what, count, constraint) in [
+        ("lhs_component_count", algorithm.lhs_components, "C22"),
+        ("rhs_component_count", algorithm.rhs_components, "C23"),
+        ("num_primitive_operations", algorithm.primitive_operations, "C24"),
+    ] {
+        check.require(count > 0, constraint, || {
+            format!("{what} = {count} must be greater than 0")
+        })?;
+    }
+    Ok(())
 }
 
 /// The inputs and init values of a reduction over several arrays at once.

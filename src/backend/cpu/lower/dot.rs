@@ -14,13 +14,26 @@ use crate::backend::cpu::tile::TileKernel;
 use crate::backend::cpu::view::View;
 use crate::ifrt::{DType, Result};
 use crate::stablehlo::entity::Entity;
-use crate::stablehlo::op::{Convolution, DotGeneral, Window};
+use crate::stablehlo::op::{Convolution, DotAlgorithm, DotGeneral, PrecisionType, Window};
 use crate::stablehlo::{OpData, Value};
+
+/// Whether an algorithm asks for what is done anyway: every product once, all in one type.
+fn is_plain(algorithm: DotAlgorithm, compute: DType) -> bool {
+    let DotAlgorithm { lhs_precision, rhs_precision, accumulation, .. } = algorithm;
+    let types = [lhs_precision, rhs_precision, accumulation];
+    types == [PrecisionType::Element(compute); 3]
+        && algorithm.lhs_components == 1
+        && algorithm.rhs_components == 1
+        && algorithm.primitive_operations == 1
+}
 
 impl Lowering<'_> {
     pub(super) fn dot_general(&mut self, op: &OpData, dot: &DotGeneral) -> Result<()> {
         let (lhs, rhs) = (operand(op, 0)?, operand(op, 1)?);
         let compute = self.compute_type(op)?;
+        if dot.algorithm.is_some_and(|algorithm| !is_plain(algorithm, compute)) {
+            return Err(self.unimplemented_because(op, "by this algorithm"));
+        }
         let (lhs_slot, lhs_view) = self.converted(op, lhs, compute)?;
         let (rhs_slot, rhs_view) = self.converted(op, rhs, compute)?;
         self.consume(&op.operands);

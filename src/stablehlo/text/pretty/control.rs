@@ -35,12 +35,13 @@ pub(super) fn custom_call(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> 
     attributes_and_types(reader, statement)
 }
 
-/// `"my.op" %a {attributes} : types`.
+/// `"my.op" %a ({…}) {attributes} : types`.
 pub(super) fn composite(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     let name = reader.cursor.string()?;
     let operands = if reader.cursor.peek() == Some(b'%') { reader.operands()? } else { Vec::new() };
     let mut statement = with_operands(operands);
     statement.set("name", Attribute::String(name));
+    statement.regions = reader.optional_regions()?;
     attributes_and_types(reader, statement)
 }
 

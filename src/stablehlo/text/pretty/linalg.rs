@@ -49,6 +49,16 @@ pub(super) fn rng(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     attributes_and_types(reader, statement)
 }
 
+/// `%a, %b, config = "ab,bc->ac" : types`, or one operand.
+pub(super) fn einsum(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = Statement::default();
+    operands_before_word(reader, &mut statement)?;
+    reader.cursor.expect_word("config")?;
+    reader.cursor.expect("=")?;
+    statement.set("einsum_config", Attribute::String(reader.cursor.string()?));
+    attributes_and_types(reader, statement)
+}
+
 /// `name = CASE`, a case of the enumeration `family`.
 fn named_case(reader: &mut BodyReader<'_, '_>, name: &str, family: &str) -> Parsed<Attribute> {
     reader.cursor.expect_word(name)?;

@@ -2,11 +2,12 @@
 //!
 //! A custom form is shorthand: it is read into the same attributes as the generic form has.
 
-mod collective;
 mod control;
 mod elementwise;
+mod expectation;
 mod linalg;
 mod shape;
+mod sharding;
 mod transfer;
 mod window;
 
@@ -29,6 +30,10 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("stablehlo", "tuple") => transfer::tuple(reader),
         ("stablehlo", "get_tuple_element") => transfer::get_tuple_element(reader),
         ("stablehlo", "get_dimension_size") => shape::dimension(reader, "dimension"),
+        ("stablehlo", "set_dimension_size") => shape::set_dimension_size(reader),
+        ("stablehlo", "broadcast") => shape::broadcast(reader),
+        ("stablehlo", "dot") => window::dot(reader),
+        ("stablehlo", "einsum" | "unary_einsum") => linalg::einsum(reader),
         ("stablehlo", "rng") => linalg::rng(reader),
         ("stablehlo", "fft") => linalg::fft(reader),
         ("stablehlo", "cholesky") => linalg::cholesky(reader),
@@ -46,7 +51,10 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
             | "reshape"
             | "dynamic_update_slice"
             | "dynamic_pad"
-            | "dynamic_reshape",
+            | "dynamic_reshape"
+            | "real_dynamic_slice"
+            | "uniform_quantize"
+            | "uniform_dequantize",
         ) => elementwise::plain(reader),
         ("stablehlo", "iota") => shape::iota(reader),
         ("stablehlo", "dynamic_iota") => shape::dimension(reader, "iota_dimension"),
@@ -61,9 +69,16 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("stablehlo", "dot_general") => window::dot_general(reader),
         ("stablehlo", "convolution") => window::convolution(reader),
         ("stablehlo", "reduce") => window::reduce(reader),
-        ("stablehlo", "partition_id" | "replica_id") => collective::id(reader),
-        ("sdy", "manual_computation") => collective::manual_computation(reader),
-        ("sdy", "sharding_constraint") => collective::sharding_constraint(reader),
+        ("stablehlo", "partition_id" | "replica_id") => {
+            attributes_and_types(reader, Statement::default())
+        }
+        ("sdy", "manual_computation") => sharding::manual_computation(reader),
+        ("sdy", "sharding_constraint" | "reshard") => sharding::constraint(reader),
+        ("sdy", "sharding_group") => sharding::group(reader),
+        ("sdy", "propagation_barrier") => sharding::barrier(reader),
+        ("sdy", "named_computation") => sharding::named_computation(reader),
+        ("sdy", _) => sharding::collective(reader, op),
+        ("check", _) => expectation::read(reader, op),
         ("stablehlo", _) if Unary::from_name(op).is_some() || Binary::from_name(op).is_some() => {
             elementwise::plain(reader)
         }
@@ -88,7 +103,7 @@ fn attributes_and_types(
     } else {
         let at = reader.cursor.offset();
         let ty = reader.cursor.ty()?;
-        if statement.operands.len() > 1 && matches!(ty, Type::Tuple(_)) {
+        if statement.operands.len() > 1 && matches!(ty, Type::Tuple(_) | Type::Future(_)) {
             // A long type for each of many operands would take much more memory than its text.
             return reader.cursor.error_at(at, "expected the types of all operands, `(…) -> …`");
         }

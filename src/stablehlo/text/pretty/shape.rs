@@ -29,6 +29,23 @@ pub(super) fn dimension(reader: &mut BodyReader<'_, '_>, name: &str) -> Parsed<S
     attributes_and_types(reader, statement)
 }
 
+/// `%a, %size, dim = 0 : types`.
+pub(super) fn set_dimension_size(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = Statement::default();
+    operands_before_word(reader, &mut statement)?;
+    statement.set("dimension", dim(reader)?);
+    attributes_and_types(reader, statement)
+}
+
+/// `%a, sizes = [1, 2] : types`.
+pub(super) fn broadcast(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = with_operands(vec![reader.operand()?]);
+    reader.cursor.expect(",")?;
+    let sizes = named_numbers(reader, "sizes")?;
+    statement.set("broadcast_sizes", Attribute::Integers(sizes));
+    attributes_and_types(reader, statement)
+}
+
 fn dim(reader: &mut BodyReader<'_, '_>) -> Parsed<Attribute> {
     reader.cursor.expect_word("dim")?;
     reader.cursor.expect("=")?;

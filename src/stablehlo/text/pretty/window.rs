@@ -29,13 +29,13 @@ pub(super) fn dot_general(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> 
                     fields.push((format!("{side}_{kind}_dimensions"), dims));
                 }
             }
-            "precision" => {
-                reader.cursor.expect("[")?;
-                let cases = reader.cursor.list("]", |cursor| {
-                    let case = cursor.word("a precision")?.to_owned();
-                    Ok(Attribute::Case { family: "precision".to_owned(), case })
-                })?;
-                statement.set("precision_config", Attribute::Array(cases));
+            "precision" => precision(reader, &mut statement)?,
+            "algorithm" => {
+                reader.cursor.expect("<")?;
+                let fields = reader.cursor.attribute_entries(">", reader.aliases)?;
+                let fields = fields.into_iter().map(|entry| (entry.name, entry.value)).collect();
+                let name = "stablehlo.dot_algorithm".to_owned();
+                statement.set("algorithm", Attribute::Fields { name, fields });
             }
             _ => return reader.cursor.not_known(at, format!("`{word}` of stablehlo.dot_general")),
         }
@@ -43,6 +43,30 @@ pub(super) fn dot_general(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> 
     let name = "stablehlo.dot".to_owned();
     statement.set("dot_dimension_numbers", Attribute::Fields { name, fields });
     attributes_and_types(reader, statement)
+}
+
+/// `%a, %b, precision = [DEFAULT, DEFAULT] : types`.
+pub(super) fn dot(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = with_operands(vec![reader.operand()?]);
+    reader.cursor.expect(",")?;
+    statement.operands.push(reader.operand()?);
+    if reader.cursor.eat(",") {
+        reader.cursor.expect_word("precision")?;
+        reader.cursor.expect("=")?;
+        precision(reader, &mut statement)?;
+    }
+    attributes_and_types(reader, statement)
+}
+
+/// `[DEFAULT, DEFAULT]`.
+fn precision(reader: &mut BodyReader<'_, '_>, statement: &mut Statement) -> Parsed<()> {
+    reader.cursor.expect("[")?;
+    let cases = reader.cursor.list("]", |cursor| {
+        let case = cursor.word("a precision")?.to_owned();
+        Ok(Attribute::Case { family: "precision".to_owned(), case })
+    })?;
+    statement.set("precision_config", Attribute::Array(cases));
+    Ok(())
 }
 
 /// `(%a, %b) dim_numbers = …, window = {stride = […], …} {attributes} : types`.

@@ -1,0 +1,48 @@
+//! Custom forms of the `check` dialect.
+
+use super::with_operands;
+use crate::ifrt::DType;
+use crate::stablehlo::Type;
+use crate::stablehlo::attribute::Attribute;
+use crate::stablehlo::text::cursor::Parsed;
+use crate::stablehlo::text::operation::{BodyReader, Statement};
+
+/// The operation called `op`.
+pub(super) fn read(reader: &mut BodyReader<'_, '_>, op: &str) -> Parsed<Statement> {
+    let mut statement = with_operands(vec![reader.operand()?]);
+    reader.cursor.expect(",")?;
+    let is_constant = op.ends_with("_const");
+    let mut types = Vec::new();
+    if is_constant {
+        let literal = reader.cursor.dense_literal()?;
+        types.push(Type::Tensor(literal.ty().clone()));
+        statement.set("value", Attribute::Elements(literal));
+    } else {
+        statement.operands.push(reader.operand()?);
+    }
+    while reader.cursor.eat(",") {
+        let at = reader.cursor.offset();
+        let name = reader.cursor.word("`tolerance`")?;
+        reader.cursor.expect("=")?;
+        let value = match name {
+            "tolerance" => Attribute::Float(reader.cursor.bare_float()?, Some(DType::F64)),
+            "max_ulp_difference" | "min_ulp_difference" => {
+                Attribute::Integer(reader.cursor.integer()?, Some(DType::U64))
+            }
+            _ => return reader.cursor.not_known(at, format!("`{name}` of check.{op}")),
+        };
+        statement.set(name, value);
+    }
+    statement.attributes.extend(reader.cursor.optional_dictionary(reader.aliases)?);
+    if !is_constant {
+        // `expect_close` has its attributes, if any, behind the colon.
+        reader.cursor.expect(":")?;
+        statement.attributes.extend(reader.cursor.optional_dictionary(reader.aliases)?);
+        types = super::types(reader)?;
+        if types.len() == 1 {
+            types.push(types[0].clone());
+        }
+    }
+    statement.operand_types = Some(types);
+    Ok(statement)
+}
