@@ -343,6 +343,35 @@ mod tests {
         assert!(first.join(foreign).is_err(), "adjacent by offset, but of another mapping");
     }
 
+    const WRITES: &str = "LOCKSTEP_TEST_WRITES";
+
+    /// Writes to memory that is another's, in the process that the next test starts.
+    #[test]
+    fn writing_where_only_reading_is_allowed() {
+        if std::env::var_os(WRITES).is_none() {
+            return;
+        }
+        let page = rustix::param::page_size();
+        let (mapping, mut extent) = map(8, parts(8, 1..3, 5..7)).unwrap();
+        extent.fill(1);
+        // SAFETY: none, which is the point: the page is mapped, and not to be written.
+        unsafe { mapping.at(7 * page).write_volatile(1) };
+    }
+
+    #[test]
+    fn the_kernel_ends_a_process_that_writes_to_a_peers_memory() {
+        use std::os::unix::process::ExitStatusExt;
+
+        let name = "shared_memory::mapping::tests::writing_where_only_reading_is_allowed";
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(WRITES, "1")
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.signal(), Some(rustix::process::Signal::SEGV.as_raw()));
+    }
+
     #[test]
     fn discarded_pages_are_zero_and_no_longer_in_the_file() {
         let (mapping, mut extent) = map(8, parts(8, 1..3, 5..8)).unwrap();

@@ -45,6 +45,15 @@ impl Sharing {
         self.segment_of(one).is_some() && self.segment_of(one) == self.segment_of(other)
     }
 
+    /// The ranks that have the segment of `rank`, itself included, in order; none if it has none.
+    pub fn partners_of(&self, rank: Rank) -> impl Iterator<Item = Rank> {
+        (0..)
+            .map(Rank)
+            .zip(&self.ranks)
+            .map(|(peer, _)| peer)
+            .filter(move |peer| self.shares(rank, *peer))
+    }
+
     /// The rank that made the segment of `rank`; `None` if it has none.
     pub fn segment_of(&self, rank: Rank) -> Option<Rank> {
         self.outcome(rank)?.as_ref().ok().copied()
@@ -240,4 +249,78 @@ fn list(ranks: &[Rank]) -> String {
     };
     let runs: Vec<String> = runs.iter().map(run).collect();
     format!("rank{} {}", if ranks.len() == 1 { "" } else { "s" }, runs.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Attempt, Fingerprint, HostId, JobId, RankInfo};
+
+    /// Six ranks: 0 to 3 and 5 on one host, 4 on another.
+    fn topology() -> Topology {
+        let info = |rank: u32| RankInfo {
+            rank: Rank(rank),
+            host: HostId {
+                name: "host".to_owned(),
+                boot_id: "boot".to_owned(),
+                network: u64::from(rank == 4),
+            },
+            process_id: 100 + rank,
+            devices: 1,
+            address: std::net::SocketAddr::from(([10, 0, 0, 1], 4000)),
+            fingerprint: Fingerprint([0; 32]),
+        };
+        Topology::new(JobId::new("job").unwrap(), Attempt(0), (0..6).map(info).collect()).unwrap()
+    }
+
+    fn sharing(ranks: [Result<u32, &str>; 6]) -> Sharing {
+        let outcome = |rank: Result<u32, &str>| rank.map(Rank).map_err(str::to_owned);
+        Sharing { ranks: ranks.into_iter().map(outcome).collect() }
+    }
+
+    #[test]
+    fn partners_have_the_same_segment() {
+        let sharing = sharing([Ok(0), Err("no memfd"), Ok(0), Ok(0), Ok(4), Err("late")]);
+        let partners =
+            |rank| sharing.partners_of(Rank(rank)).map(|rank| rank.0).collect::<Vec<_>>();
+        assert_eq!(partners(2), [0, 2, 3]);
+        assert_eq!(partners(4), [4]);
+        assert!(partners(1).is_empty() && partners(6).is_empty());
+        assert!(!sharing.shares(Rank(1), Rank(5)), "to have none is nothing in common");
+        assert!(!sharing.shares(Rank(1), Rank(1)) && sharing.shares(Rank(4), Rank(4)));
+    }
+
+    #[test]
+    fn the_description_says_how_and_why_not() {
+        let (topology, mixed) = (
+            topology(),
+            sharing([Ok(0), Err("no memfd"), Ok(0), Ok(0), Err("alone"), Err("late")]),
+        );
+        for (rank, expected) in [
+            (
+                0,
+                "ranks 2, 3 through shared memory, ranks 1, 5 of its host over QUIC (no memfd), \
+                 rank 4 of other hosts over QUIC",
+            ),
+            (5, "ranks 0 to 3 of its host over QUIC (late), rank 4 of other hosts over QUIC"),
+            (4, "ranks 0 to 3, 5 of other hosts over QUIC"),
+        ] {
+            assert_eq!(mixed.describe(Rank(rank), &topology), expected);
+        }
+        let alone = Topology::solo(1);
+        assert_eq!(Sharing::solo(Err("nobody".to_owned())).describe(Rank(0), &alone), "nobody");
+    }
+
+    #[test]
+    fn what_ranks_say_survives_the_store_and_nonsense_does_not() {
+        let sharing = sharing([Ok(0), Err("no memfd"), Ok(0), Ok(0), Ok(4), Err("late")]);
+        let bytes = encode(&sharing);
+        assert_eq!(decode::<Sharing>(&bytes), Some(sharing));
+        for length in 0..bytes.len() {
+            assert_eq!(decode::<Sharing>(&bytes[..length]), None);
+        }
+        // A count that promises more than there is.
+        assert_eq!(decode::<Sharing>(&[0xff, 0xff, 0xff, 0xff, 0x0f]), None);
+        assert_eq!(shortened(&"é".repeat(10_000)).len(), 256);
+    }
 }
