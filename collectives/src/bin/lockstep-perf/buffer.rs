@@ -1,25 +1,44 @@
 //! Memory for an operand between guard bytes, which nobody may write.
+//!
+//! Where the process shares memory it lies there, as a runtime's arrays do, so that what is measured
+//! is what a program gets.
 
 use std::collections::TryReserveError;
+use std::ops::DerefMut;
+use std::sync::Arc;
+
+use lockstep_collectives::shared_memory::Arena;
 
 /// Guard bytes on each side: a cache line, so that the operand keeps its alignment.
 const GUARD_BYTES: usize = 64;
 
 /// An operand between guard bytes.
 pub(crate) struct Buffer {
-    bytes: Vec<u8>,
+    bytes: Box<dyn DerefMut<Target = [u8]>>,
     length: usize,
 }
 
 impl Buffer {
-    /// `length` zero bytes between fresh guards.
-    pub(crate) fn new(length: usize) -> Result<Self, TryReserveError> {
-        let mut bytes = Vec::new();
+    /// `length` zero bytes between fresh guards, in `arena` if it has room for them.
+    pub(crate) fn new(arena: Option<&Arc<Arena>>, length: usize) -> Result<Self, TryReserveError> {
         // A sum that is too large is refused as one that is nearly so.
-        bytes.try_reserve_exact(length.saturating_add(2 * GUARD_BYTES))?;
-        bytes.extend(guard());
-        bytes.resize(GUARD_BYTES + length, 0);
-        bytes.extend(guard());
+        let total = length.saturating_add(2 * GUARD_BYTES);
+        let shared = arena.and_then(|arena| arena.allocate(total).ok());
+        let mut bytes: Box<dyn DerefMut<Target = [u8]>> = match shared {
+            Some(bytes) => Box::new(bytes),
+            None => {
+                let mut bytes = Vec::new();
+                bytes.try_reserve_exact(total)?;
+                bytes.resize(total, 0);
+                Box::new(bytes)
+            }
+        };
+        for (byte, guard) in bytes.iter_mut().zip(guard()) {
+            *byte = guard;
+        }
+        for (byte, guard) in bytes[GUARD_BYTES + length..].iter_mut().zip(guard()) {
+            *byte = guard;
+        }
         Ok(Self { bytes, length })
     }
 
@@ -49,18 +68,23 @@ fn guard() -> impl Iterator<Item = u8> {
 
 #[cfg(test)]
 mod tests {
+    use lockstep_collectives::World;
+
     use super::*;
 
     #[test]
     fn a_write_beside_the_operand_is_damage() {
-        for length in [0, 1, 100] {
-            let mut buffer = Buffer::new(length).unwrap();
+        let world = World::solo(2);
+        for (length, arena) in [(0, None), (1, None), (100, None), (100, world.arena())] {
+            let mut buffer = Buffer::new(arena, length).unwrap();
+            let shared = world.arena().is_some_and(|arena| arena.bytes_in_use() > 0);
+            assert_eq!(shared, arena.is_some());
             buffer.operand_mut().fill(7);
             assert_eq!((buffer.operand(), buffer.damage()), (&vec![7; length][..], 0));
             buffer.bytes[GUARD_BYTES - 1] ^= 1;
             buffer.bytes[GUARD_BYTES + length] ^= 1;
             assert_eq!(buffer.damage(), 2);
         }
-        assert!(Buffer::new(usize::MAX).is_err());
+        assert!(Buffer::new(world.arena(), usize::MAX).is_err());
     }
 }

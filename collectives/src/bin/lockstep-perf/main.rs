@@ -71,7 +71,8 @@ fn run_member(cli: &Cli, world: &World, member: Member) -> Result<(), Failure> {
     let members: Vec<Member> = (0..world.topology().member_count()).map(Member).collect();
     let communicator = world.communicator(member);
     let group = communicator.group(&members)?;
-    let bench = Bench { cli, communicator: &communicator, group: &group };
+    let arena = world.arena();
+    let bench = Bench { cli, communicator: &communicator, group: &group, arena };
     let mut report = if group.position() == 0 {
         Some(Report::begin(cli, Machine::of(world), members.len())?)
     } else {

@@ -1,7 +1,9 @@
 //! One size: warm up, time, check, and agree on the outcome with all ranks.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockstep_collectives::shared_memory::Arena;
 use lockstep_collectives::{Call, CollectiveError, Communicator, ElementType, Group, Reduction};
 
 use crate::buffer::Buffer;
@@ -16,6 +18,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) communicator: &'a Communicator,
     /// All members of the job.
     pub(crate) group: &'a Group,
+    /// Where operands lie, if the process shares memory.
+    pub(crate) arena: Option<&'a Arc<Arena>>,
 }
 
 /// The outcome of one size, the same on every rank.
@@ -49,9 +53,9 @@ impl Bench<'_> {
         let values = Values::new(terms, extent, self.group.members().len());
         let size_bytes = extent.size_bytes;
         let no_memory = |_| Failure::Memory { size_bytes: size_bytes as u64 };
-        let mut input = Buffer::new(extent.input_bytes).map_err(no_memory)?;
-        let mut output = Buffer::new(extent.output_bytes).map_err(no_memory)?;
-        let expected = self.cli.check.then(|| Buffer::new(extent.output_bytes));
+        let mut input = Buffer::new(self.arena, extent.input_bytes).map_err(no_memory)?;
+        let mut output = Buffer::new(self.arena, extent.output_bytes).map_err(no_memory)?;
+        let expected = self.cli.check.then(|| Buffer::new(self.arena, extent.output_bytes));
         let mut expected = expected.transpose().map_err(no_memory)?;
         values.write_input(self.group.position(), input.operand_mut());
         if let Some(expected) = &mut expected {
