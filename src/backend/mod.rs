@@ -4,9 +4,11 @@
 //! devices. Reaches other processes only through [`CollectiveContext`], which the caller of
 //! [`Executable::execute`] brings along.
 
+mod allocator;
 mod collective;
 pub mod cpu;
 
+pub use allocator::{DeviceAllocator, DeviceBytes};
 pub use collective::{CollectiveContext, CollectiveSite, Reduction};
 
 use std::any::Any;

@@ -16,6 +16,7 @@ mod compile;
 mod executable;
 mod host;
 mod launch;
+mod memory;
 mod region;
 mod stream;
 #[cfg(test)]
@@ -27,7 +28,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lockstep_collectives::{Communicator, Member, World, WorldError};
 
 use self::launch::DeviceLaunch;
+use self::memory::SharedMemory;
 use self::stream::Streams;
+use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, LocalDevice};
 use crate::ifrt::{
     self, ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Code, Compiler, Device,
@@ -89,7 +92,11 @@ impl Client {
 
     fn on_cpu(world: World) -> Result<Arc<Self>> {
         let local = world.topology().members_of(world.rank()).len();
-        Self::new(world, Arc::new(crate::backend::cpu::CpuBackend::new(local)))
+        let mut backend = CpuBackend::new(local);
+        if let Some(arena) = world.arena() {
+            backend = backend.with_allocator(Arc::new(SharedMemory(Arc::clone(arena))));
+        }
+        Self::new(world, Arc::new(backend))
     }
 
     /// A client whose devices are those of `backend`.

@@ -2,71 +2,121 @@
 //!
 //! A [`Block`] has one owner while it is written and is shared behind an `Arc` afterwards; it is
 //! written again only by whoever holds its last reference. Its first byte is 64-byte aligned, so
-//! every element type may be read in place.
+//! every element type may be read in place. Which memory it is, the process's own or one that other
+//! processes can read, is the [`DeviceAllocator`]'s to say.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::backend::{Buffer, DeviceMemory};
+use crate::backend::{Buffer, DeviceAllocator, DeviceBytes, DeviceMemory};
 use crate::ifrt::{Code, Result, Status};
 
 /// One cache line.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+struct Line([u8; LINE_BYTES]);
+
+const LINE_BYTES: usize = 64;
 
 /// A run of bytes aligned to a cache line.
 #[derive(Default)]
 pub(crate) struct Block {
-    lines: Vec<Line>,
+    storage: Storage,
     len: usize,
 }
 
-impl Block {
+enum Storage {
+    Heap(Vec<Line>),
+    Device(Box<dyn DeviceBytes>),
+}
+
+/// Where blocks come from: an allocator, if there is one, and the heap.
+#[derive(Clone, Default)]
+pub(crate) struct Memory(Option<Arc<dyn DeviceAllocator>>);
+
+impl Memory {
+    /// The memory of `allocator`, and of the heap what it does not provide.
+    pub(crate) fn new(allocator: Arc<dyn DeviceAllocator>) -> Self {
+        Self(Some(allocator))
+    }
+
     /// A block of `len` bytes, all zero.
-    pub(crate) fn new(len: usize) -> Result<Self> {
-        let mut block = Self::default();
-        block.resize(len)?;
-        Ok(block)
+    pub(crate) fn block(&self, len: usize) -> Result<Block> {
+        Ok(Block { storage: self.storage(len)?, len })
     }
 
     /// A block that holds a copy of `bytes`.
-    pub(crate) fn copy_of(bytes: &[u8]) -> Result<Self> {
-        let mut block = Self::new(bytes.len())?;
+    pub(crate) fn copy(&self, bytes: &[u8]) -> Result<Block> {
+        let mut block = self.block(bytes.len())?;
         block.bytes_mut().copy_from_slice(bytes);
         Ok(block)
     }
 
-    /// Makes the block `len` bytes long; what it then holds is unspecified.
+    /// Makes `block` `len` bytes long; what it then holds is unspecified.
     ///
     /// Memory is taken when the block has never been this long, and given back never.
-    pub(crate) fn resize(&mut self, len: usize) -> Result<()> {
-        let lines = len.div_ceil(size_of::<Line>());
-        if lines > self.lines.len() {
+    pub(crate) fn resize(&self, block: &mut Block, len: usize) -> Result<()> {
+        if len > block.storage.bytes().len() {
             // What the block held is dropped first: it need not be copied into the new memory.
-            self.lines = Vec::new();
-            self.lines.try_reserve_exact(lines).map_err(|error| {
-                Status::new(
-                    Code::ResourceExhausted,
-                    format!("no memory for a buffer of {len} bytes: {error}"),
-                )
-            })?;
-            self.lines.resize(lines, Line::zeroed());
+            block.storage = Storage::default();
+            block.storage = self.storage(len)?;
         }
-        self.len = len;
+        block.len = len;
         Ok(())
     }
 
+    fn storage(&self, len: usize) -> Result<Storage> {
+        let device = self.0.as_ref().and_then(|device| device.allocate(len));
+        if let Some(bytes) = device
+            && bytes.len() >= len
+            && bytes.as_ptr().align_offset(LINE_BYTES) == 0
+        {
+            return Ok(Storage::Device(bytes));
+        }
+        let count = len.div_ceil(LINE_BYTES);
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).map_err(|error| {
+            let message = format!("no memory for a buffer of {len} bytes: {error}");
+            Status::new(Code::ResourceExhausted, message)
+        })?;
+        lines.resize(count, Line::zeroed());
+        Ok(Storage::Heap(lines))
+    }
+}
+
+impl Storage {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Heap(lines) => bytemuck::cast_slice(lines),
+            Self::Device(bytes) => bytes,
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Heap(lines) => bytemuck::cast_slice_mut(lines),
+            Self::Device(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self::Heap(Vec::new())
+    }
+}
+
+impl Block {
     /// The contents.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
+        &self.storage.bytes()[..self.len]
     }
 
     /// The contents, to be written.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+        &mut self.storage.bytes_mut()[..self.len]
     }
 }
 
@@ -80,7 +130,7 @@ impl DeviceMemory for Block {
 pub(crate) fn block_of(buffer: Buffer) -> Result<Arc<Block>> {
     let memory = buffer.into_memory();
     if !(&*memory as &dyn Any).is::<Block>() {
-        return Ok(Arc::new(Block::copy_of(memory.bytes())?));
+        return Ok(Arc::new(Memory::default().copy(memory.bytes())?));
     }
     let memory: Arc<dyn Any + Send + Sync> = memory;
     memory.downcast().map_err(|_| Status::internal("device memory changed its type"))
@@ -90,10 +140,57 @@ pub(crate) fn block_of(buffer: Buffer) -> Result<Arc<Block>> {
 mod tests {
     use super::*;
 
+    /// An allocator of `len` bytes per call, `offset` bytes away from a cache line.
+    struct Fixed {
+        len: usize,
+        offset: usize,
+    }
+
+    struct Piece(Vec<Line>, std::ops::Range<usize>);
+
+    impl std::ops::Deref for Piece {
+        type Target = [u8];
+        fn deref(&self) -> &[u8] {
+            &bytemuck::cast_slice(&self.0)[self.1.clone()]
+        }
+    }
+
+    impl std::ops::DerefMut for Piece {
+        fn deref_mut(&mut self) -> &mut [u8] {
+            &mut bytemuck::cast_slice_mut(&mut self.0)[self.1.clone()]
+        }
+    }
+
+    impl DeviceAllocator for Fixed {
+        fn allocate(&self, _len: usize) -> Option<Box<dyn DeviceBytes>> {
+            let lines = vec![Line::zeroed(); 100];
+            Some(Box::new(Piece(lines, self.offset..self.offset + self.len)))
+        }
+    }
+
+    fn is_device(block: &Block) -> bool {
+        matches!(block.storage, Storage::Device(_))
+    }
+
+    #[test]
+    fn blocks_come_from_the_allocator_if_what_it_gives_is_fit() {
+        for (len, offset, from_device) in [(128, 0, true), (127, 0, false), (128, 1, false)] {
+            let memory = Memory::new(Arc::new(Fixed { len, offset }));
+            let mut block = memory.copy(&[7; 128]).unwrap();
+            assert_eq!((is_device(&block), block.bytes()), (from_device, [7; 128].as_slice()));
+            // Shorter and as long again: the same memory. Longer: the heap.
+            memory.resize(&mut block, 3).unwrap();
+            memory.resize(&mut block, 128).unwrap();
+            assert_eq!((is_device(&block), block.bytes()), (from_device, [7; 128].as_slice()));
+            memory.resize(&mut block, 129).unwrap();
+            assert_eq!((is_device(&block), block.bytes()), (false, [0; 129].as_slice()));
+        }
+    }
+
     #[test]
     fn blocks_are_aligned_and_exactly_as_long_as_asked() {
         for len in [0, 1, 63, 64, 65, 4096, 4097] {
-            let mut block = Block::new(len).unwrap();
+            let mut block = Memory::default().block(len).unwrap();
             assert_eq!(block.bytes().len(), len);
             assert_eq!(block.bytes().as_ptr().align_offset(64), 0);
             block.bytes_mut().fill(7);
@@ -103,13 +200,13 @@ mod tests {
 
     #[test]
     fn an_absurd_size_is_an_error() {
-        let error = Block::new(usize::MAX / 2).err().unwrap();
+        let error = Memory::default().block(usize::MAX / 2).err().unwrap();
         assert_eq!(error.code(), Code::ResourceExhausted);
     }
 
     #[test]
     fn a_buffer_gives_its_block_back_unshared() {
-        let buffer = Buffer::new(Arc::new(Block::copy_of(&[1, 2, 3]).unwrap()));
+        let buffer = Buffer::new(Arc::new(Memory::default().copy(&[1, 2, 3]).unwrap()));
         let block = block_of(buffer).unwrap();
         assert_eq!(Arc::strong_count(&block), 1);
         assert_eq!(block.bytes(), [1, 2, 3]);

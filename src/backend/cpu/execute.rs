@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::buffer::Block;
+use super::buffer::{Block, Memory};
 use super::step::{
     Body, Case, Collective, Compute, Input, ProcessId, Program, Scratch, Slot, Step,
 };
@@ -11,8 +11,8 @@ use crate::ifrt::{DType, Result};
 
 /// The memory of one launch. Kept between launches, it makes the next one allocate nothing but
 /// its results.
-#[derive(Default)]
 pub(crate) struct Frame {
+    memory: Memory,
     slots: Vec<Storage>,
     scratch: Scratch,
     /// Per collective of the program, how often it has run in this launch.
@@ -31,6 +31,11 @@ enum Storage {
 }
 
 impl Frame {
+    /// A frame without slots, which takes its blocks from `memory`.
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory, slots: Vec::new(), scratch: Scratch::default(), iterations: Vec::new() }
+    }
+
     /// Runs `program` on `arguments`, which match its parameters in number and size.
     pub(crate) fn run(
         &mut self,
@@ -100,16 +105,16 @@ impl Frame {
                 }
                 (Some(_), Storage::Shared(shared)) => {
                     kept.push(Some(shared));
-                    blocks.push(Block::new(size)?);
+                    blocks.push(self.memory.block(size)?);
                 }
                 (_, Storage::Owned(mut block)) => {
                     kept.push(None);
-                    block.resize(size)?;
+                    self.memory.resize(&mut block, size)?;
                     blocks.push(block);
                 }
                 (_, Storage::Shared(_) | Storage::Empty) => {
                     kept.push(None);
-                    blocks.push(Block::new(size)?);
+                    blocks.push(self.memory.block(size)?);
                 }
             }
         }
@@ -177,10 +182,10 @@ impl Frame {
     fn take_to_write(&mut self, slot: Slot, size: usize) -> Result<Block> {
         match std::mem::take(&mut self.slots[slot.index()]) {
             Storage::Owned(mut block) => {
-                block.resize(size)?;
+                self.memory.resize(&mut block, size)?;
                 Ok(block)
             }
-            Storage::Shared(_) | Storage::Empty => Block::new(size),
+            Storage::Shared(_) | Storage::Empty => self.memory.block(size),
         }
     }
 

@@ -32,24 +32,30 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use buffer::{Block, block_of};
+use buffer::{Memory, block_of};
 use execute::Frame;
 use step::Program;
 
-use super::{Backend, Buffer, CollectiveContext, Executable, LocalDevice};
+use super::{Backend, Buffer, CollectiveContext, DeviceAllocator, Executable, LocalDevice};
 use crate::ifrt::{Result, Status};
 use crate::stablehlo::{Module, TensorType};
 
 /// The CPU devices of this process.
-#[derive(Debug)]
 pub struct CpuBackend {
     device_count: usize,
+    memory: Memory,
 }
 
 impl CpuBackend {
     /// A backend that shows the host's cores as `device_count` devices.
     pub fn new(device_count: usize) -> Self {
-        Self { device_count }
+        Self { device_count, memory: Memory::default() }
+    }
+
+    /// The same devices, with buffers from `allocator` where it has any.
+    #[must_use]
+    pub fn with_allocator(self, allocator: Arc<dyn DeviceAllocator>) -> Self {
+        Self { memory: Memory::new(allocator), ..self }
     }
 }
 
@@ -76,13 +82,14 @@ impl Backend for CpuBackend {
                 bytes.len()
             )));
         }
-        Ok(Buffer::new(Arc::new(Block::copy_of(bytes)?)))
+        Ok(Buffer::new(Arc::new(self.memory.copy(bytes)?)))
     }
 
     fn compile(&self, module: &Module) -> Result<Arc<dyn Executable>> {
         let compiled = lower::compile(module)?;
         Ok(Arc::new(CpuExecutable {
             device_count: self.device_count,
+            memory: self.memory.clone(),
             parameter_types: compiled.parameter_types,
             result_types: compiled.result_types,
             program: compiled.program,
@@ -94,6 +101,7 @@ impl Backend for CpuBackend {
 /// A compiled program with the memory of its past launches.
 struct CpuExecutable {
     device_count: usize,
+    memory: Memory,
     parameter_types: Vec<TensorType>,
     result_types: Vec<TensorType>,
     program: Program,
@@ -145,7 +153,8 @@ impl Executable for CpuExecutable {
         check_device(device, self.device_count)?;
         self.check_arguments(&arguments)?;
         let arguments = arguments.into_iter().map(block_of).collect::<Result<Vec<_>>>()?;
-        let mut frame = self.idle_frames().pop().unwrap_or_default();
+        let idle = self.idle_frames().pop();
+        let mut frame = idle.unwrap_or_else(|| Frame::new(self.memory.clone()));
         // After a failure the frame is dropped: what it holds is of no use to anyone.
         let results = frame.run(&self.program, arguments, context)?;
         self.idle_frames().push(frame);

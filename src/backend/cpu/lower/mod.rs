@@ -18,7 +18,7 @@ mod region;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::buffer::Block;
+use super::buffer::{Block, Memory};
 use super::fuse::Group;
 use super::inline::inline;
 use super::kernels::shape::Copy;
@@ -205,7 +205,7 @@ impl<'f> Lowering<'f> {
 
     fn new_constant(&mut self, bytes: &[u8]) -> Result<Slot> {
         let slot = self.new_slot(bytes.len());
-        self.constants.push((slot, Arc::new(Block::copy_of(bytes)?)));
+        self.constants.push((slot, Arc::new(Memory::default().copy(bytes)?)));
         Ok(slot)
     }
 
