@@ -27,6 +27,25 @@ pub enum CollectiveKind {
     SendRecv,
 }
 
+impl CollectiveKind {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::AllGather,
+        Self::AllReduce,
+        Self::AllToAll,
+        Self::AllToAllV,
+        Self::Barrier,
+        Self::Broadcast,
+        Self::CollectivePermute,
+        Self::Gather,
+        Self::Reduce,
+        Self::ReduceScatter,
+        Self::Scatter,
+        Self::Send,
+        Self::SendRecv,
+    ];
+}
+
 /// Which collective of a program a member enters.
 ///
 /// Members of one group run the same programs in the same order, so their keys agree; a member
@@ -59,7 +78,7 @@ pub struct OperationId {
 }
 
 /// The bits of a sequence number below the epoch.
-const NUMBER_BITS: u32 = 24;
+pub(crate) const NUMBER_BITS: u32 = 24;
 
 /// The sequence number before the first of the epoch after that of `sequence`.
 pub(crate) fn next_epoch(sequence: u64) -> u64 {

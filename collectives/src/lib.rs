@@ -4,7 +4,8 @@
 //! - [`Coordinator`] and [`Session`]: membership, key-value store, barriers, heartbeats and the
 //!   news of failures.
 //! - [`Communicator`]: the collectives of one member.
-//! - [`transport`]: bytes between members, over QUIC or, in tests, a simulated network.
+//! - [`transport`]: bytes between members, in shared memory, over QUIC or, in tests, a simulated
+//!   network.
 //! - [`shared_memory`]: memory that the processes of one host share.
 //!
 //! Bytes from a peer never panic and never allocate without a bound (invariant I5). Every wait has

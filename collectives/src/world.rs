@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::rendezvous::CoordinatorOptions;
 use crate::shared_memory::{self, Arena, Segment, Sharing};
 use crate::transport::quic::{QuicTransport, transport_config};
+use crate::transport::shm::ShmTransport;
 use crate::transport::{LocalTransport, Transport};
 use crate::{
     Communicator, Coordinator, EndpointError, Environment, EnvironmentError, JobSecret, JoinError,
@@ -186,6 +187,7 @@ impl World {
         let shared = shared_memory::agree(&session, &secret, choice, limits.init);
         let (sharing, segment) = shared.map_err(WorldError::Sharing)?;
         tracing::info!("{rank} reaches {}", sharing.describe(*rank, &topology));
+        let transport = share(transport, *rank, &topology, &sharing, segment.as_ref());
         let world = Self {
             communicators: communicators(*rank, &topology, &transport, limits),
             rank: *rank,
@@ -260,6 +262,7 @@ impl World {
         let topology = Arc::new(Topology::solo(devices));
         let transport: Arc<dyn Transport> = Arc::new(LocalTransport::new(devices));
         let (sharing, segment) = shared_memory::alone(devices, choice);
+        let transport = share(transport, rank, &topology, &sharing, segment.as_ref());
         Self {
             communicators: communicators(rank, &topology, &transport, limits),
             rank,
@@ -284,6 +287,21 @@ impl World {
         let reason = refusal.unwrap_or("they have different segments").to_owned();
         Err(WorldError::NotShared { rank, peer, reason })
     }
+}
+
+/// `transport`, with the ranks that share `segment` with `rank` reached through it.
+fn share(
+    transport: Arc<dyn Transport>,
+    rank: Rank,
+    topology: &Topology,
+    sharing: &Sharing,
+    segment: Option<&Arc<Segment>>,
+) -> Arc<dyn Transport> {
+    let Some(segment) = segment else { return transport };
+    let ranks: Vec<Rank> =
+        topology.neighbours_of(rank).filter(|peer| sharing.shares(rank, *peer)).collect();
+    let members = ranks.iter().map(|rank| topology.members_of(*rank).len()).sum();
+    Arc::new(ShmTransport::new(transport, Arc::clone(segment), ranks, members))
 }
 
 /// Those of the members of `rank`, in order.

@@ -31,6 +31,10 @@ impl Collective for AllGather<'_> {
         self.input.bytes(self.output)
     }
 
+    fn is_in_place(&self) -> bool {
+        self.input.is_within()
+    }
+
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let pieces = pieces_mut(self.output, contributions.len());
         for ((index, piece), input) in pieces.into_iter().enumerate().zip(contributions) {

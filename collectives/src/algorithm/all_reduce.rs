@@ -6,6 +6,9 @@
 //! | S up to 4 KiB | 1: the operand to everyone | (P-1) S | (P-1) S |
 //! | larger | 2: chunk j to its owner, who folds; the folded to everyone | 2 (P-1)/P S | (P-1)/P S |
 //!
+//! In shared memory everyone folds all operands where they lie, or, if they are larger than 64 KiB
+//! and P > 2, its own chunk of them, which all others then read: 2 rounds, scratch S/P.
+//!
 //! P = 4, two steps; `a1` is chunk 1 of member a, `*` folded:
 //! ```text
 //! member      a            b            c            d
@@ -14,19 +17,25 @@
 //! step 2      *0 *1 *2 *3  *0 *1 *2 *3  *0 *1 *2 *3  *0 *1 *2 *3
 //! ```
 
+use smallvec::SmallVec;
+
 use super::chunk::Chunks;
 use super::{
-    Collective, Operand, Run, expect_elements, expect_length, expect_operator, incoming, outgoing,
-    sources,
+    Collective, Operand, Run, contributions, expect_elements, expect_length, expect_operator,
+    incoming, outgoing, sources,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::fold;
 use crate::transport::TransportError;
+use crate::transport::shm::{Opened, Presence};
 
 /// The longest operand that is sent to everyone whole: up to here a step costs more than bytes.
 const ONE_STEP_BYTES: usize = 4096;
+
+/// The longest operand in shared memory that everyone folds whole if there are more than two.
+const WHOLE_BYTES: usize = 64 << 10;
 
 pub(crate) struct AllReduce<'a> {
     pub(crate) element: ElementType,
@@ -52,6 +61,10 @@ impl Collective for AllReduce<'_> {
 
     fn contribution(&self) -> &[u8] {
         self.input.bytes(self.output)
+    }
+
+    fn is_in_place(&self) -> bool {
+        self.input.is_within()
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
@@ -91,5 +104,34 @@ impl Collective for AllReduce<'_> {
         let sends = outgoing(run, |_| folded);
         let mut receives = incoming(run, pieces);
         run.exchange(&sends, &mut receives)
+    }
+
+    fn share(
+        &mut self,
+        run: &Run<'_>,
+        mut presence: Presence<'_>,
+        opened: &Opened,
+    ) -> Result<(), TransportError> {
+        let count = run.members().len();
+        let length = self.input.len();
+        let operands = contributions(|_| Some(length), run, &presence, opened)?;
+        if length <= WHOLE_BYTES || count <= 2 && !self.is_in_place() {
+            self.combine(run, &operands)?;
+            return presence.part();
+        }
+        let chunks = Chunks::new(self.element, length, count);
+        let chunk = chunks.range(run.position);
+        let folded = presence.make(chunk.len())?;
+        let own = self.contribution();
+        let inputs = operands.iter().enumerate().map(|(index, operand)| {
+            let operand = if index == run.position { own } else { operand };
+            Some(&operand[chunk.clone()])
+        });
+        fold(self.element, &self.operator, &inputs.collect::<SmallVec<[_; 8]>>(), folded);
+        presence.show_made(chunk.len())?;
+        for (index, piece) in chunks.split(self.output, count).into_iter().enumerate() {
+            piece.copy_from_slice(presence.shown(index, piece.len())?);
+        }
+        presence.part()
     }
 }

@@ -42,10 +42,13 @@ pub(crate) use send_recv::SendRecv;
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::descriptor::Signature;
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::Source;
+use crate::transport::shm::{Opened, Presence};
 use crate::transport::{Incoming, Outgoing, Step, Transport, TransportError};
 
 /// One collective with one member's operands.
@@ -69,6 +72,11 @@ pub(crate) trait Collective {
         Some(self.contribution().len())
     }
 
+    /// Whether the contribution lies in the output.
+    fn is_in_place(&self) -> bool {
+        false
+    }
+
     /// Writes the output, given everyone's contribution in the order of the group.
     ///
     /// This member's own is not among them, its place is empty: it may lie in the output, and is
@@ -83,6 +91,38 @@ pub(crate) trait Collective {
     /// # Errors
     /// As [`Transport::exchange`].
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError>;
+
+    /// Writes the output given what the members show each other in shared memory.
+    ///
+    /// # Errors
+    /// As [`Transport::exchange`].
+    fn share(
+        &mut self,
+        run: &Run<'_>,
+        presence: Presence<'_>,
+        opened: &Opened,
+    ) -> Result<(), TransportError> {
+        let expected = |position| self.contribution_bytes(position);
+        let contributions = contributions(expected, run, &presence, opened)?;
+        self.combine(run, &contributions)?;
+        presence.part()
+    }
+}
+
+/// The others' contributions as they are shown, and this member's place empty.
+fn contributions<'b>(
+    expected_bytes: impl Fn(usize) -> Option<usize>,
+    run: &Run<'_>,
+    presence: &Presence<'b>,
+    opened: &'b Opened,
+) -> Result<SmallVec<[&'b [u8]; 8]>, TransportError> {
+    let shown = |position| {
+        if position == run.position {
+            return Ok(&[][..]);
+        }
+        presence.opened(opened, position, expected_bytes(position))
+    };
+    (0..run.members().len()).map(shown).collect()
 }
 
 /// The exchanges of one collective, as its algorithm sees them.

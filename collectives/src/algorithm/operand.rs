@@ -22,6 +22,11 @@ impl<'a> Operand<'a> {
         }
     }
 
+    /// Whether it lies in the output.
+    pub(super) fn is_within(&self) -> bool {
+        matches!(self, Self::Within(_))
+    }
+
     /// The operand, while `output` has not been written; empty where the output does not have it.
     pub(super) fn bytes<'b>(&'b self, output: &'b [u8]) -> &'b [u8] {
         match self {

@@ -56,6 +56,10 @@ impl Collective for Reduce<'_> {
         self.input.bytes(self.output)
     }
 
+    fn is_in_place(&self) -> bool {
+        self.input.is_within()
+    }
+
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         if self.is_root {
             let inputs = sources(run, contributions, self.input.source());

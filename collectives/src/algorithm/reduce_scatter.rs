@@ -45,6 +45,10 @@ impl Collective for ReduceScatter<'_> {
         self.input.bytes(self.output)
     }
 
+    fn is_in_place(&self) -> bool {
+        self.input.is_within()
+    }
+
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
         let position = run.position;

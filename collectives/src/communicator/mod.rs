@@ -10,7 +10,9 @@
 
 mod collectives;
 mod error;
+mod head;
 mod participation;
+mod shared;
 mod wire;
 
 use std::collections::HashMap;
@@ -24,6 +26,7 @@ pub use error::{CollectiveCause, CollectiveError, MAX_SIDES, Participant, Side};
 use crate::algorithm::{Collective, Run};
 use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, Signature, next_epoch};
 use crate::ids::{Member, Rank};
+use crate::transport::shm::SharedGroup;
 use crate::transport::{CancelToken, Operation, Step, Transport};
 use participation::{Failure, Participation};
 
@@ -44,8 +47,16 @@ struct Shared {
     member: Member,
     transport: Arc<dyn Transport>,
     timeout: Duration,
-    /// The collectives of each group so far.
-    sequences: Mutex<HashMap<GroupId, Arc<AtomicU64>>>,
+    /// The groups so far.
+    courses: Mutex<HashMap<GroupId, Arc<Course>>>,
+}
+
+/// What all handles on one group have in common.
+struct Course {
+    /// The collectives so far.
+    sequence: AtomicU64,
+    /// The memory that its members share.
+    shared: Option<SharedGroup>,
 }
 
 /// An ordered list of members that run collectives together, as one of them sees it.
@@ -55,7 +66,7 @@ pub struct Group {
     members: Arc<[Member]>,
     /// The place of the communicator's member.
     position: usize,
-    sequence: Arc<AtomicU64>,
+    course: Arc<Course>,
 }
 
 /// Why members make no group.
@@ -122,15 +133,15 @@ impl Group {
     pub fn begin_epoch(&self) {
         let next = |sequence| Some(next_epoch(sequence));
         // It fails only if the closure gives up.
-        let _ = self.sequence.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let _ = self.course.sequence.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }
 
 impl Communicator {
     /// The collectives of `member`, which is local to `transport`; each may take `timeout`.
     pub fn new(member: Member, transport: Arc<dyn Transport>, timeout: Duration) -> Self {
-        let sequences = Mutex::new(HashMap::new());
-        Self { shared: Arc::new(Shared { member, transport, timeout, sequences }) }
+        let courses = Mutex::new(HashMap::new());
+        Self { shared: Arc::new(Shared { member, transport, timeout, courses }) }
     }
 
     /// The member whose collectives these are.
@@ -146,7 +157,7 @@ impl Communicator {
     /// # Errors
     /// When a member is listed twice or is not of the job, or this member is missing.
     pub fn group(&self, members: &[Member]) -> Result<Group, GroupError> {
-        let Shared { member: me, transport, sequences, .. } = &*self.shared;
+        let Shared { member: me, transport, courses, .. } = &*self.shared;
         let mut distinct = std::collections::HashSet::new();
         for &member in members {
             if !distinct.insert(member) {
@@ -159,9 +170,13 @@ impl Communicator {
         let position = members.iter().position(|member| member == me);
         let position = position.ok_or(GroupError::NotAMember { member: *me })?;
         let id = GroupId::of(members);
-        let mut sequences = sequences.lock().unwrap_or_else(PoisonError::into_inner);
-        let sequence = Arc::clone(sequences.entry(id).or_default());
-        Ok(Group { id, members: members.into(), position, sequence })
+        let mut courses = courses.lock().unwrap_or_else(PoisonError::into_inner);
+        let course = courses.entry(id).or_insert_with(|| {
+            let others = members.len() > 1;
+            let shared = others.then(|| transport.shared_group(id, members, position)).flatten();
+            Arc::new(Course { sequence: AtomicU64::new(0), shared })
+        });
+        Ok(Group { id, members: members.into(), position, course: Arc::clone(course) })
     }
 
     /// Takes this member's turn in the group's next collective by saying that it does not come.
@@ -220,7 +235,7 @@ impl Communicator {
     }
 
     fn next_operation<'a>(&self, group: &'a Group) -> Operation<'a> {
-        let sequence = group.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let sequence = group.course.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         Operation {
             id: OperationId { group: group.id, sequence },
             me: self.member(),
@@ -240,6 +255,7 @@ impl Communicator {
         let participation = Participation {
             descriptor,
             timeout: call.timeout.unwrap_or(*timeout),
+            shared: group.course.shared.as_ref(),
             run: Run {
                 transport: &**transport,
                 position: group.position,
@@ -279,6 +295,15 @@ impl Communicator {
         if operation.members.len() > 1 {
             self.shared.transport.retire(operation);
         }
+    }
+}
+
+impl fmt::Debug for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Course")
+            .field("sequence", &self.sequence)
+            .field("is_shared", &self.shared.is_some())
+            .finish()
     }
 }
 

@@ -7,12 +7,15 @@ use super::wire::{self, INLINE_BYTES, Opening};
 use crate::algorithm::{Collective, Run};
 use crate::descriptor::Descriptor;
 use crate::ids::{Member, Rank};
+use crate::transport::shm::SharedGroup;
 use crate::transport::{Incoming, Outgoing, TransportError};
 
 /// One member's side of one collective.
 pub(super) struct Participation<'a> {
     pub(super) descriptor: Descriptor,
     pub(super) timeout: Duration,
+    /// The memory that the group shares.
+    pub(super) shared: Option<&'a SharedGroup>,
     pub(super) run: Run<'a>,
 }
 
@@ -36,6 +39,9 @@ impl Participation<'_> {
         }
         if self.run.is_alone() {
             return collective.exchange(&mut self.run).map_err(|error| self.failure(error));
+        }
+        if let Some(shared) = self.shared {
+            return self.meet(shared, collective);
         }
         let openings = self.agree(collective)?;
         let result = match self.inline(collective, &openings) {
@@ -101,7 +107,7 @@ impl Participation<'_> {
     }
 
     /// What a failed exchange means for the collective.
-    fn failure(&self, error: TransportError) -> Failure {
+    pub(super) fn failure(&self, error: TransportError) -> Failure {
         match error {
             TransportError::Aborted { from, notice } => match wire::decode_notice(&notice) {
                 Ok((descriptor, cause)) => {
@@ -130,12 +136,12 @@ impl Participation<'_> {
         }
     }
 
-    fn breach(&self, peer: Member, detail: String) -> Failure {
+    pub(super) fn breach(&self, peer: Member, detail: String) -> Failure {
         let (by, peer) = (self.participant(self.me()), self.participant(peer));
         self.noticed(CollectiveCause::Transport { by, peer, detail })
     }
 
-    fn noticed(&self, cause: CollectiveCause) -> Failure {
+    pub(super) fn noticed(&self, cause: CollectiveCause) -> Failure {
         let descriptor = match &cause {
             CollectiveCause::Mismatch { sides } => sides.first().map(|side| side.descriptor),
             _ => None,
@@ -148,11 +154,11 @@ impl Participation<'_> {
         CollectiveError { descriptor: Box::new(descriptor), group, cause }
     }
 
-    fn me(&self) -> Member {
+    pub(super) fn me(&self) -> Member {
         self.run.step.operation.me
     }
 
-    fn participant(&self, member: Member) -> Participant {
+    pub(super) fn participant(&self, member: Member) -> Participant {
         Participant { rank: self.rank_of(member), member }
     }
 

@@ -336,7 +336,7 @@ mod tests {
     /// A mapping whose private part has `length_bytes`, and an arena over it.
     fn arena(length_bytes: usize, retained_bytes: usize) -> (Arc<Mapping>, Arc<Arena>) {
         let file = create_file(u64::try_from(length_bytes).unwrap()).unwrap();
-        let parts = Parts { length_bytes, words: 0..0, private: 0..length_bytes };
+        let parts = Parts { length_bytes, signals: 0..0, words: 0..0, private: 0..length_bytes };
         let (mapping, extent) = Mapping::new(file, parts).unwrap();
         (mapping, Arc::new(Arena::retaining(retained_bytes, extent)))
     }

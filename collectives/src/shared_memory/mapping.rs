@@ -4,8 +4,8 @@
 //!
 //! - The file is sealed against shrinking before it is mapped, so that no process can take pages
 //!   away from under another's feet.
-//! - A mapping has three parts that do not overlap: words, which are atomics; the private part,
-//!   which this process writes through [`Extent`]s; and the rest, which is mapped read-only.
+//! - A mapping has parts that do not overlap: signals and words, which are atomics; the private
+//!   part, which this process writes through [`Extent`]s; and the rest, which is mapped read-only.
 //! - Extents do not overlap. There is one at first, and extents are only split and joined. So no
 //!   mistake of an allocator can lend a byte twice.
 
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
@@ -44,6 +44,8 @@ pub(super) fn create_file(length_bytes: u64) -> io::Result<OwnedFd> {
 pub(super) struct Parts {
     /// The whole.
     pub(super) length_bytes: usize,
+    /// Atomics that threads can sleep on.
+    pub(super) signals: Range<usize>,
     /// Atomics.
     pub(super) words: Range<usize>,
     /// What this process alone writes.
@@ -71,7 +73,7 @@ impl Mapping {
     /// are not in pages, or when the system has no addresses for it.
     pub(super) fn new(file: OwnedFd, parts: Parts) -> io::Result<(Arc<Self>, Extent)> {
         let invalid = |detail| io::Error::new(io::ErrorKind::InvalidInput, detail);
-        let Parts { length_bytes, ref words, ref private } = parts;
+        let Parts { length_bytes, signals, words, private } = parts.clone();
         let size = u64::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(0);
         if u64::try_from(length_bytes).map_or(true, |length| length > size) {
             return Err(invalid("the file is shorter than the segment"));
@@ -80,12 +82,17 @@ impl Mapping {
             return Err(invalid("the file is not sealed against shrinking"));
         }
         let page = rustix::param::page_size();
-        let ordered = words.start <= words.end
+        let ordered = signals.start <= signals.end
+            && signals.end <= words.start
+            && words.start <= words.end
             && words.end <= private.start
             && private.start <= private.end
             && private.end <= length_bytes;
-        let ends = [words.start, words.end, private.start, private.end, length_bytes];
-        if !ordered || ends.iter().any(|end| !end.is_multiple_of(page)) {
+        let in_pages = |range: &Range<usize>| {
+            range.start.is_multiple_of(page) && range.end.is_multiple_of(page)
+        };
+        let in_pages = [&signals, &words, &private].into_iter().all(in_pages);
+        if !ordered || !in_pages || !length_bytes.is_multiple_of(page) {
             return Err(invalid("the parts of the segment are not pages in order"));
         }
         // SAFETY: a new mapping at an address of the kernel's choice replaces none.
@@ -93,9 +100,8 @@ impl Mapping {
             mmap(ptr::null_mut(), length_bytes, ProtFlags::READ, MapFlags::SHARED, &file, 0)
         }?;
         let base = NonNull::new(base.cast::<u8>()).ok_or_else(|| invalid("mapped at address 0"))?;
-        let (words, private) = (words.clone(), private.clone());
         let mapping = Arc::new(Self { base, parts, file });
-        for writable in [words, private.clone()] {
+        for writable in [signals, words, private.clone()] {
             let flags = MprotectFlags::READ | MprotectFlags::WRITE;
             // SAFETY: the pages are this mapping's, and nothing refers to them yet.
             unsafe { mprotect(mapping.at(writable.start).cast(), writable.len(), flags) }?;
@@ -114,6 +120,15 @@ impl Mapping {
     /// The file.
     pub(super) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+
+    /// The atomics that threads can sleep on: futexes are no larger.
+    pub(super) fn signals(&self) -> &[AtomicU32] {
+        let signals = &self.parts.signals;
+        // SAFETY: as for `words`.
+        unsafe {
+            slice::from_raw_parts(self.at(signals.start).cast(), signals.len() / size_of::<u32>())
+        }
     }
 
     /// The part that is atomics.
@@ -275,7 +290,12 @@ mod tests {
     fn parts(pages: usize, words: Range<usize>, private: Range<usize>) -> Parts {
         let page = rustix::param::page_size();
         let bytes = |range: Range<usize>| range.start * page..range.end * page;
-        Parts { length_bytes: pages * page, words: bytes(words), private: bytes(private) }
+        Parts {
+            length_bytes: pages * page,
+            signals: bytes(0..words.start.min(1)),
+            words: bytes(words),
+            private: bytes(private),
+        }
     }
 
     fn map(pages: usize, parts: Parts) -> io::Result<(Arc<Mapping>, Extent)> {
@@ -394,6 +414,7 @@ mod tests {
         assert_eq!(mapping.offset_of(mapping.bytes(6 * page..8 * page).unwrap()), None);
         assert_eq!(mapping.offset_of(&[1, 2, 3]), None);
         assert_eq!(mapping.words().len(), 2 * page / 8);
+        assert_eq!(mapping.signals().len(), page / 4);
         for (range, inside) in [
             (3 * page..8 * page, true),
             (8 * page..8 * page, true),

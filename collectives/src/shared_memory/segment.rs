@@ -1,6 +1,6 @@
 //! The segment of one host: its layout, and where bytes lie in it.
 //!
-//! The file is a header, the board, and one arena for each place, in this order. It is sparse: a
+//! The file is a header, the signals, the board, and one arena for each place, in this order. It is sparse: a
 //! place's arena is a range of addresses many times larger than what it will hold, and takes pages
 //! only for what it does hold.
 
@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -20,6 +20,9 @@ pub const BOARD_BYTES: usize = 256 << 20;
 
 /// Room for the header: a multiple of every page size there is.
 const HEADER_BYTES: u64 = 64 << 10;
+
+/// The size of the signals, which are behind the header.
+const SIGNALS_BYTES: u64 = 256 << 10;
 
 /// A place's addresses where they are plentiful.
 const LARGEST_ARENA_BYTES: u64 = 64 << 30;
@@ -195,6 +198,11 @@ impl Segment {
         self.mapping.words()
     }
 
+    /// Atomics that threads of all processes can sleep on; zero at first, as the board is.
+    pub fn signals(&self) -> &[AtomicU32] {
+        self.mapping.signals()
+    }
+
     /// Where `bytes` lie, if they lie in this process's arena.
     pub fn locate(&self, bytes: &[u8]) -> Option<Location> {
         let offset = u64::try_from(self.mapping.offset_of(bytes)?).ok()?;
@@ -236,7 +244,7 @@ impl Segment {
 impl Layout {
     fn length_bytes(self) -> Option<u64> {
         let arenas = self.arena_bytes.checked_mul(self.places)?;
-        HEADER_BYTES.checked_add(self.board_bytes)?.checked_add(arenas)
+        (HEADER_BYTES + SIGNALS_BYTES).checked_add(self.board_bytes)?.checked_add(arenas)
     }
 
     fn header(self) -> [u64; 5] {
@@ -246,7 +254,8 @@ impl Layout {
     /// The parts as the process at `place` sees them; `None` where addresses cannot express them.
     fn parts(self, place: usize) -> Option<Parts> {
         let length_bytes = usize::try_from(self.length_bytes()?).ok()?;
-        let words_end = HEADER_BYTES.checked_add(self.board_bytes)?;
+        let words_start = HEADER_BYTES + SIGNALS_BYTES;
+        let words_end = words_start.checked_add(self.board_bytes)?;
         let start = self.arena_bytes.checked_mul(u64::try_from(place).ok()?)?;
         let start = words_end.checked_add(start)?;
         let range = |start: u64, end: u64| -> Option<Range<usize>> {
@@ -254,7 +263,8 @@ impl Layout {
         };
         Some(Parts {
             length_bytes,
-            words: range(HEADER_BYTES, words_end)?,
+            signals: range(HEADER_BYTES, words_start)?,
+            words: range(words_start, words_end)?,
             private: range(start, start.checked_add(self.arena_bytes)?)?,
         })
     }
@@ -312,12 +322,16 @@ mod tests {
         assert_eq!(first.board()[last].swap(77, Ordering::AcqRel), 0);
         assert_eq!(second.board()[last].load(Ordering::Acquire), 77);
         assert_eq!(second.board()[0].load(Ordering::Acquire), 0);
+        let last = first.signals().len() - 1;
+        assert_eq!(first.signals()[last].swap(5, Ordering::AcqRel), 0);
+        assert_eq!(second.signals()[last].load(Ordering::Acquire), 5);
+        assert_eq!(first.board()[0].load(Ordering::Acquire), 0);
     }
 
     #[test]
     fn locations_outside_the_arenas_show_nothing() {
         let segment = Segment::create(2).unwrap();
-        let start = HEADER_BYTES + u64::try_from(BOARD_BYTES).unwrap();
+        let start = HEADER_BYTES + SIGNALS_BYTES + u64::try_from(BOARD_BYTES).unwrap();
         let end = segment.layout.length_bytes().unwrap();
         for (offset, length, inside) in [
             (start, 0, true),

@@ -1,6 +1,7 @@
 //! Members of one process: a message is a copy in memory. The transport of a world of one.
 
 use std::future::poll_fn;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::drive::{Failure, Transfer, drive, instant};
@@ -53,6 +54,16 @@ impl Transport for LocalTransport {
             let rank_of = |member| self.rank_of(member);
             self.post.poll_interrupted(&step.operation, pending, rank_of, context)
         })
+    }
+
+    fn poll_interrupted(
+        &self,
+        operation: &Operation<'_>,
+        pending: &[Member],
+        context: &Context<'_>,
+    ) -> Poll<TransportError> {
+        let rank_of = |member| self.rank_of(member);
+        self.post.poll_interrupted(operation, pending, rank_of, context)
     }
 
     fn abort(&self, operation: &Operation<'_>, notice: &[u8]) {

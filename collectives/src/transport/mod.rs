@@ -12,9 +12,11 @@ mod local;
 mod news;
 mod post;
 pub mod quic;
+pub mod shm;
 pub mod sim;
 mod wire;
 
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -22,9 +24,10 @@ use serde::{Deserialize, Serialize};
 pub use cancel::CancelToken;
 pub use local::LocalTransport;
 
-use crate::descriptor::OperationId;
+use crate::descriptor::{GroupId, OperationId};
 use crate::ids::{Member, Rank};
 use crate::rendezvous::RankFailure;
+use shm::SharedGroup;
 
 /// How long an exchange with a peer that went away waits for news of the true cause: the
 /// launcher's report of its exit, or the notice of the failure that made it leave.
@@ -173,6 +176,28 @@ pub trait Transport: Send + Sync {
         self.exchange(step, sends, &mut receives)?;
         read(0, &staging.iter().map(Vec::as_slice).collect::<Vec<_>>());
         Ok(())
+    }
+
+    /// Ready when news ends an exchange of `operation` that waits for `pending`, with the error of
+    /// [`Transport::exchange`]; until then any news wakes `context`.
+    ///
+    /// What shows members to each other by other ways than `exchange` learns of failures here. A
+    /// transport of which nothing is decorated need not have it.
+    fn poll_interrupted(
+        &self,
+        operation: &Operation<'_>,
+        pending: &[Member],
+        context: &Context<'_>,
+    ) -> Poll<TransportError> {
+        let _ = (operation, pending, context);
+        Poll::Pending
+    }
+
+    /// The memory that the members of the group `id`, in this order, have in common, for the one
+    /// at place `me`; `None` if they have none, and then for each of them.
+    fn shared_group(&self, id: GroupId, members: &[Member], me: usize) -> Option<SharedGroup> {
+        let _ = (id, members, me);
+        None
     }
 
     /// Tells the other members that the operation will not complete, and why.

@@ -212,6 +212,16 @@ impl Transport for QuicTransport {
         })
     }
 
+    fn poll_interrupted(
+        &self,
+        operation: &Operation<'_>,
+        pending: &[Member],
+        context: &Context<'_>,
+    ) -> Poll<TransportError> {
+        let rank_of = |member| self.rank_of(member);
+        self.shared.post.poll_interrupted(operation, pending, rank_of, context)
+    }
+
     fn abort(&self, operation: &Operation<'_>, notice: &[u8]) {
         let shared = &self.shared;
         let notice = &notice[..notice.len().min(MAX_NOTICE_BYTES)];

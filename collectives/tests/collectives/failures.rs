@@ -9,7 +9,7 @@ use lockstep_collectives::{
     FailureCause, Group, MAX_REASON_BYTES, Member, Rank, RankFailure, Reduction,
 };
 
-use crate::jobs::{Job, quic, sim};
+use crate::jobs::{Job, Quic, quic, shm, sim};
 use crate::reference::{fold, operand};
 
 /// The limit where no test waits for it.
@@ -182,6 +182,11 @@ fn every_difference_is_told_quic() {
     every_difference_is_told(&quic(&[1; 3]));
 }
 
+#[test]
+fn every_difference_is_told_shm() {
+    every_difference_is_told(&shm(&[1; 3]));
+}
+
 /// Two members have no majority: both are named.
 #[test]
 fn two_members_that_disagree_are_both_named() {
@@ -233,14 +238,12 @@ fn a_late_member_is_named_by_all_sim() {
     }
 }
 
-/// As above, by the real clock. The operands do not fit into the opening: else the late member,
-/// which comes right behind the others' notices, might find that it has all it needs.
-#[test]
-fn a_late_member_is_named_by_all_quic() {
+/// As above, by the real clock.
+fn a_late_member_is_named_by_all(job: &dyn Job, terms: &Terms) {
     let limit = Duration::from_millis(300);
     let told = Barrier::new(4);
     let reports = Reports::default();
-    quic(&[1; 4]).run(AMPLE, &|communicator| {
+    job.run(AMPLE, &|communicator| {
         let group = everyone(&communicator, 4);
         assert_works(&communicator, &group);
         let late = communicator.member() == Member(2);
@@ -248,8 +251,7 @@ fn a_late_member_is_named_by_all_quic() {
             told.wait();
         }
         let start = Instant::now();
-        let terms = Terms { count: 3000, ..TERMS };
-        let error = call(&communicator, &group, &terms, Some(limit)).unwrap_err();
+        let error = call(&communicator, &group, terms, Some(limit)).unwrap_err();
         let waited = start.elapsed();
         reports.add(&communicator, error);
         if !late {
@@ -260,6 +262,24 @@ fn a_late_member_is_named_by_all_quic() {
     });
     let text = reports.text(4);
     assert!(text.contains("rank 2 (device 2) did not take part within 300ms"), "{text}");
+}
+
+/// The operands do not fit into the opening: else the late member, which comes right behind the
+/// others' notices, might find that it has all it needs.
+#[test]
+fn a_late_member_is_named_by_all_quic() {
+    a_late_member_is_named_by_all(&quic(&[1; 4]), &Terms { count: 3000, ..TERMS });
+}
+
+/// Here it does not: those who have left a round say so where they posted.
+#[test]
+fn a_late_member_is_named_by_all_shm() {
+    for collective in ["all_reduce", "all_gather", "barrier"] {
+        for count in [12, 3000, 100_000] {
+            let terms = Terms { collective, count, ..TERMS };
+            a_late_member_is_named_by_all(&shm(&[1; 4]), &terms);
+        }
+    }
 }
 
 /// A member that is slow but not too slow is waited for.
@@ -330,19 +350,17 @@ fn a_dead_rank_is_named_with_its_cause_sim() {
     assert!(text.ends_with("#2 on devices 0-3: rank 3 was killed by signal 9 (SIGKILL)"), "{text}");
 }
 
-/// The same over QUIC, where the news comes from the rendezvous while the others wait.
-#[test]
-fn a_dead_rank_is_named_with_its_cause_quic() {
-    let quic = quic(&[1; 4]);
+/// The same by the real clock, where the news comes from the rendezvous while the others wait.
+fn a_dead_rank_is_named_with_its_cause(job: &Quic) {
     let reports = Reports::default();
     let start = Instant::now();
     let begun = Barrier::new(4);
-    quic.run(AMPLE, &|communicator| {
+    job.run(AMPLE, &|communicator| {
         let all = everyone(&communicator, 4);
         assert_works(&communicator, &all);
         begun.wait();
         if communicator.member() == Member(3) {
-            for transport in &quic.transports {
+            for transport in &job.transports {
                 transport.fail_rank(RankFailure { rank: Rank(3), cause: KILLED });
             }
             return;
@@ -353,6 +371,16 @@ fn a_dead_rank_is_named_with_its_cause_quic() {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     let text = reports.text(3);
     assert!(text.ends_with("#2 on devices 0-3: rank 3 was killed by signal 9 (SIGKILL)"), "{text}");
+}
+
+#[test]
+fn a_dead_rank_is_named_with_its_cause_quic() {
+    a_dead_rank_is_named_with_its_cause(&quic(&[1; 4]));
+}
+
+#[test]
+fn a_dead_rank_is_named_with_its_cause_shm() {
+    a_dead_rank_is_named_with_its_cause(&shm(&[1; 4]));
 }
 
 /// A member that cannot take part tells the others instead of leaving them to wait.
@@ -394,6 +422,11 @@ fn a_member_that_cannot_take_part_tells_the_others_quic() {
     a_member_that_cannot_take_part_tells_the_others(&quic(&[1; 3]));
 }
 
+#[test]
+fn a_member_that_cannot_take_part_tells_the_others_shm() {
+    a_member_that_cannot_take_part_tells_the_others(&shm(&[1; 3]));
+}
+
 /// Whatever the others call, and however much they have to move, they are told at once by whom and
 /// why it does not happen, and the group stays in step.
 fn declining_ends_the_collective_of_all(job: &dyn Job) {
@@ -433,6 +466,11 @@ fn declining_ends_the_collective_of_all_sim() {
 #[test]
 fn declining_ends_the_collective_of_all_quic() {
     declining_ends_the_collective_of_all(&quic(&[1; 3]));
+}
+
+#[test]
+fn declining_ends_the_collective_of_all_shm() {
+    declining_ends_the_collective_of_all(&shm(&[1; 3]));
 }
 
 /// A reason beyond the limit is cut between two characters.
@@ -516,6 +554,11 @@ fn an_epoch_that_ends_early_leaves_the_next_in_step_quic() {
     an_epoch_that_ends_early_leaves_the_next_in_step(&quic(&[1; 3]));
 }
 
+#[test]
+fn an_epoch_that_ends_early_leaves_the_next_in_step_shm() {
+    an_epoch_that_ends_early_leaves_the_next_in_step(&shm(&[1; 3]));
+}
+
 /// A member that gives up tells the others.
 fn cancelling_ends_the_wait_of_all(job: &dyn Job) {
     let reports = Reports::default();
@@ -551,6 +594,11 @@ fn cancelling_ends_the_wait_of_all(job: &dyn Job) {
 #[test]
 fn cancelling_ends_the_wait_of_all_quic() {
     cancelling_ends_the_wait_of_all(&quic(&[1; 3]));
+}
+
+#[test]
+fn cancelling_ends_the_wait_of_all_shm() {
+    cancelling_ends_the_wait_of_all(&shm(&[1; 3]));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_collectives::shared_memory::Segment;
 use lockstep_collectives::transport::quic::{QuicTransport, transport_config};
+use lockstep_collectives::transport::shm::ShmTransport;
 use lockstep_collectives::transport::sim::Simulation;
 use lockstep_collectives::transport::{LocalTransport, Transport};
 use lockstep_collectives::{
@@ -79,14 +81,32 @@ pub(crate) fn quic(devices: &[u32]) -> Quic {
     let transports =
         endpoints.into_iter().zip((0..).map(Rank)).map(|((endpoint, incoming), rank)| {
             let topology = Arc::clone(&topology);
-            Arc::new(QuicTransport::new(Arc::new(endpoint), incoming, rank, topology))
+            let quic = QuicTransport::new(Arc::new(endpoint), incoming, rank, topology);
+            Arc::new(quic) as Arc<dyn Transport>
         });
     Quic { transports: transports.collect(), topology }
 }
 
+/// As [`quic`], with a segment that each rank maps for itself.
+pub(crate) fn shm(devices: &[u32]) -> Quic {
+    let mut quic = quic(devices);
+    let first = Segment::create(devices.len()).unwrap();
+    let file = first.file().try_clone_to_owned().unwrap();
+    let others =
+        (1..devices.len()).map(|place| Segment::open(file.try_clone().unwrap(), place).unwrap());
+    let segments: Vec<_> = std::iter::once(first).chain(others).map(Arc::new).collect();
+    let ranks: Vec<Rank> = (0..).map(Rank).take(devices.len()).collect();
+    for (transport, segment) in quic.transports.iter_mut().zip(segments) {
+        let members = quic.topology.member_count() as usize;
+        let network = Arc::clone(transport);
+        *transport = Arc::new(ShmTransport::new(network, segment, ranks.clone(), members));
+    }
+    quic
+}
+
 pub(crate) struct Quic {
     /// By rank.
-    pub(crate) transports: Vec<Arc<QuicTransport>>,
+    pub(crate) transports: Vec<Arc<dyn Transport>>,
     pub(crate) topology: Arc<Topology>,
 }
 

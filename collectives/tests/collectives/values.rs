@@ -10,7 +10,7 @@ use lockstep_collectives::{
     Call, Communicator, ElementType, Group, Member, Rank, RankFailure, Reduction,
 };
 
-use crate::jobs::{Job, quic, sim};
+use crate::jobs::{Job, quic, shm, sim};
 use crate::reference::{fold, operand};
 
 /// No test of values waits for it.
@@ -322,6 +322,11 @@ fn every_group_and_size_quic() {
     every_group_and_size(&quic(&[1; 5]));
 }
 
+#[test]
+fn every_group_and_size_shm() {
+    every_group_and_size(&shm(&[1; 5]));
+}
+
 fn every_type(job: &dyn Job) {
     each_group(job, &[&[2, 0, 1], &[2, 1]], |communicator, group| {
         for element in elements() {
@@ -348,6 +353,11 @@ fn every_type_quic() {
     every_type(&quic(&[1; 3]));
 }
 
+#[test]
+fn every_type_shm() {
+    every_type(&shm(&[1; 3]));
+}
+
 /// Around the sizes at which a collective changes its way: the opening's room and one step's.
 fn around_thresholds(job: &dyn Job) {
     each_group(job, &[&[0, 1, 2]], |communicator, group| {
@@ -365,6 +375,11 @@ fn around_thresholds_sim() {
 #[test]
 fn around_thresholds_quic() {
     around_thresholds(&quic(&[1; 3]));
+}
+
+#[test]
+fn around_thresholds_shm() {
+    around_thresholds(&shm(&[1; 3]));
 }
 
 fn a_mebibyte(job: &dyn Job) {
@@ -391,6 +406,11 @@ fn a_mebibyte_sim() {
 #[test]
 fn a_mebibyte_quic() {
     a_mebibyte(&quic(&[1; 5]));
+}
+
+#[test]
+fn a_mebibyte_shm() {
+    a_mebibyte(&shm(&[1; 5]));
 }
 
 /// Two groups that share no member run different collectives at the same time, a third spans both.
@@ -424,6 +444,11 @@ fn disjoint_groups_quic() {
     disjoint_groups(&quic(&[1; 5]));
 }
 
+#[test]
+fn disjoint_groups_shm() {
+    disjoint_groups(&shm(&[1; 5]));
+}
+
 /// Several members of one process, and processes with different numbers of them.
 fn members_share_a_process(job: &dyn Job) {
     each_group(job, &[&[0, 1], &[0, 1, 2, 3, 4], &[3, 0, 1]], |communicator, group| {
@@ -441,6 +466,11 @@ fn members_share_a_process_sim() {
 #[test]
 fn members_share_a_process_quic() {
     members_share_a_process(&quic(&[2, 1, 2]));
+}
+
+#[test]
+fn members_share_a_process_shm() {
+    members_share_a_process(&shm(&[2, 1, 2]));
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! One member's side of one collective in memory that the group shares: agreement and operands
+//! are there in one round.
+
+use super::error::CollectiveCause;
+use super::head;
+use super::participation::{Failure, Participation};
+use crate::algorithm::Collective;
+use crate::descriptor::Descriptor;
+use crate::transport::TransportError;
+use crate::transport::shm::{Presence, SharedGroup};
+
+impl Participation<'_> {
+    /// Agrees with the others and completes the collective.
+    pub(super) fn meet(
+        &self,
+        shared: &SharedGroup,
+        collective: &mut dyn Collective,
+    ) -> Result<(), Failure> {
+        let failed = |error| self.failure(error);
+        let mut presence = shared.enter(self.run.transport, self.run.step).map_err(failed)?;
+        let head = head::encode(&self.descriptor);
+        let opened = match presence.open(&head, collective.contribution(), collective.is_in_place())
+        {
+            Ok(opened) => opened,
+            Err(error @ TransportError::Deadline { .. }) => {
+                // Of those who are here, a disagreement says more than that others are late.
+                return Err(self.disagreement(&presence).unwrap_or_else(|| self.failure(error)));
+            }
+            Err(error) => return Err(self.failure(error)),
+        };
+        if !opened.agree
+            && let Some(disagreement) = self.disagreement(&presence)
+        {
+            return Err(disagreement);
+        }
+        collective.share(&self.run, presence, &opened).map_err(failed)
+    }
+
+    /// What the members that are here do not agree on.
+    fn disagreement(&self, presence: &Presence<'_>) -> Option<Failure> {
+        let mut calls: Vec<(_, Descriptor)> = Vec::new();
+        for (place, head) in presence.heads() {
+            let Some(member) = self.run.members().get(place) else { continue };
+            match head::decode(&head) {
+                Ok(descriptor) => calls.push((self.participant(*member), descriptor)),
+                Err(error) => return Some(self.breach(*member, error.to_string())),
+            }
+        }
+        CollectiveCause::mismatch(&calls).map(|cause| self.noticed(cause))
+    }
+}

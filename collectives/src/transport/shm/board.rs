@@ -1,0 +1,349 @@
+//! What the members of one group on one host write for each other: a block of words.
+//!
+//! Owns the layout of the block and the protocol over it, which never waits and makes no system
+//! call; who waits, and for how long, is `wait`'s business. Words are atomics of a type parameter,
+//! so that `loom` runs the same code (module `model`).
+//!
+//! An operation has up to [`ROUNDS`] rounds. In a round every member *posts*, reads the posts of
+//! all others, and *settles*: after that nobody who is in the round can fail it any more, or
+//! nobody can complete it. A member that cannot wait *leaves* instead. Posts of one operation lie
+//! in other words than those of the next, and in the same as those of the next but one: who
+//! posts in the latter has completed the one between, for which all others had to be through with
+//! the first, or has seen that they are ([`Block::have_parted`]).
+//!
+//! # How a round is settled
+//! Who has read all posts writes that it has finished, and then looks whether anybody is leaving;
+//! who leaves says so first, and then looks whether anybody has finished. So of a finisher and a
+//! leaver at least one sees the other. A finisher that sees nobody leaving is done at once, and
+//! every leaver sees it. All others vote, in one word whose first value counts: leavers that have
+//! seen a finisher, and finishers, vote that the round is complete, other leavers that it is
+//! abandoned. If somebody was done at once there is no vote to abandon.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::descriptor::NUMBER_BITS;
+
+/// Words of a cache line: what one member writes and another polls lies on lines of its own.
+const LINE_WORDS: usize = 8;
+
+/// The most rounds of an operation.
+pub(super) const ROUNDS: usize = 3;
+
+/// Words of the head of a post in round 0.
+pub(super) const HEAD_WORDS: usize = 13;
+
+/// Words of an operand that fits into the post of round 0.
+pub(super) const INLINE_WORDS: usize = 16;
+
+// A post: `stamp, extent, data[0], head[0..13], data[1..16]`. The first data word and the head
+// share two lines with the stamp, so that the smallest operands cost no further one. Posts of
+// later rounds end after `data[0]`.
+const STAMP: usize = 0;
+const EXTENT: usize = 1;
+const FIRST_DATA: usize = 2;
+const HEAD: usize = 3;
+const MORE_DATA: usize = HEAD + HEAD_WORDS;
+const OPENING_WORDS: usize = 4 * LINE_WORDS;
+
+/// The posts of one operation.
+const POSTS_WORDS: usize = OPENING_WORDS + (ROUNDS - 1) * LINE_WORDS;
+
+/// A member's words: what it has finished and what it has parted from, then its posts of even and of
+/// odd operations.
+const MEMBER_WORDS: usize = LINE_WORDS + 2 * POSTS_WORDS;
+
+/// The mark of a stamp whose member is leaving.
+const LEAVING: u64 = 1;
+
+/// A word of the board.
+pub(super) trait Word {
+    fn load(&self, ordering: Ordering) -> u64;
+    fn store(&self, value: u64, ordering: Ordering);
+    fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64>;
+    fn fence(ordering: Ordering);
+}
+
+impl Word for AtomicU64 {
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.load(ordering)
+    }
+
+    fn store(&self, value: u64, ordering: Ordering) {
+        self.store(value, ordering);
+    }
+
+    fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
+        self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    fn fence(ordering: Ordering) {
+        std::sync::atomic::fence(ordering);
+    }
+}
+
+/// The block of a group, as one of its members uses it.
+pub(super) struct Block<'a, W> {
+    words: &'a [W],
+    members: usize,
+    /// The place of this member in the group.
+    me: usize,
+}
+
+/// One round of one operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    stamp: u64,
+    /// 0 for even operations, 1 for odd ones.
+    parity: usize,
+    index: usize,
+}
+
+/// What a member posts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Post<'a> {
+    /// Where the operand ends, and whether it is `data`: opaque here.
+    pub(super) extent: u64,
+    /// At most [`INLINE_WORDS`] in round 0, at most one later.
+    pub(super) data: &'a [u64],
+    /// At most [`HEAD_WORDS`] in round 0, none later.
+    pub(super) head: &'a [u64],
+}
+
+/// How far the members have come to a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attendance {
+    /// All have posted.
+    Full,
+    /// The member at this place has not.
+    Lacks(usize),
+    /// The member at this place is in a later operation: it does not come back.
+    Passed(usize),
+}
+
+/// How a round ended, the same for all of its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Complete,
+    Abandoned,
+}
+
+impl Round {
+    /// Round `index` of the operation with this sequence number in the group.
+    ///
+    /// Stamps compare like sequence numbers that are less than 2^62 apart; 0 is none of them, as
+    /// operations are numbered from 1 in every epoch.
+    pub(super) fn new(sequence: u64, index: usize) -> Self {
+        // The first operations of successive epochs differ, too.
+        let is_even = (sequence ^ (sequence >> NUMBER_BITS)).is_multiple_of(2);
+        Self { stamp: sequence << 1, parity: usize::from(!is_even), index }
+    }
+
+    /// Whether it is one of an even operation; those next to each other differ, unless others are
+    /// left out.
+    pub(super) fn is_even(self) -> bool {
+        self.parity == 0
+    }
+
+    fn number(self) -> usize {
+        self.parity * ROUNDS + self.index
+    }
+
+    /// Where the post begins among its member's words.
+    fn post(self) -> usize {
+        let later = if self.index == 0 { 0 } else { OPENING_WORDS - LINE_WORDS };
+        LINE_WORDS + self.parity * POSTS_WORDS + later + self.index * LINE_WORDS
+    }
+
+    fn is_before(self, stamp: u64) -> bool {
+        let ahead = (stamp & !LEAVING).wrapping_sub(self.stamp);
+        stamp != 0 && ahead != 0 && ahead <= u64::MAX / 2
+    }
+}
+
+impl<'a, W: Word> Block<'a, W> {
+    /// Words of the block of a group.
+    pub(super) const fn length(members: usize) -> usize {
+        LINE_WORDS + members * MEMBER_WORDS
+    }
+
+    /// The block in `words`, which are zeros before a member has posted for the first time.
+    pub(super) fn new(words: &'a [W], members: usize, me: usize) -> Option<Self> {
+        let fits = words.len() == Self::length(members) && me < members;
+        fits.then_some(Self { words, members, me })
+    }
+
+    /// Shows this member's post to the others.
+    ///
+    /// Whoever was first to find [`Attendance::Full`] after it knows that it may be waited for:
+    /// of members that post at the same time at least one finds that.
+    pub(super) fn post(&self, round: Round, post: &Post<'_>) {
+        let words = self.posted(round, self.me);
+        // Nobody is to take what follows for the post that was here.
+        words[STAMP].store(0, Ordering::Relaxed);
+        W::fence(Ordering::Release);
+        words[EXTENT].store(post.extent, Ordering::Relaxed);
+        let data = std::iter::once(&words[FIRST_DATA]).chain(words.get(MORE_DATA..).unwrap_or(&[]));
+        for (word, value) in data.zip(post.data) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        for (word, value) in words[HEAD..].iter().zip(post.head) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        words[STAMP].store(round.stamp, Ordering::Release);
+        W::fence(Ordering::SeqCst);
+    }
+
+    /// Whether all have posted, given that all before the place `from` have.
+    pub(super) fn attendance(&self, round: Round, from: usize) -> Attendance {
+        for member in from..self.members {
+            let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+            if stamp & !LEAVING != round.stamp {
+                return if round.is_before(stamp) {
+                    Attendance::Passed(member)
+                } else {
+                    Attendance::Lacks(member)
+                };
+            }
+        }
+        Attendance::Full
+    }
+
+    /// Whether the member at this place has posted, and nothing after it in the same place.
+    pub(super) fn has_posted(&self, round: Round, member: usize) -> bool {
+        let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+        stamp & !LEAVING == round.stamp
+    }
+
+    /// The extent in a post. What is read of a post is what was posted if it was there before, and
+    /// is there or settled afterwards.
+    pub(super) fn extent(&self, round: Round, member: usize) -> u64 {
+        self.posted(round, member)[EXTENT].load(Ordering::Relaxed)
+    }
+
+    /// Reads the data of a post.
+    pub(super) fn read_data(&self, round: Round, member: usize, data: &mut [u64]) {
+        let words = self.posted(round, member);
+        let posted =
+            std::iter::once(&words[FIRST_DATA]).chain(words.get(MORE_DATA..).unwrap_or(&[]));
+        for (value, word) in data.iter_mut().zip(posted) {
+            *value = word.load(Ordering::Relaxed);
+        }
+    }
+
+    /// The head of a post, word by word.
+    pub(super) fn head(
+        &self,
+        round: Round,
+        member: usize,
+    ) -> impl Iterator<Item = u64> + use<'a, W> {
+        let words = self.posted(round, member);
+        words[HEAD..][..HEAD_WORDS].iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Whether a post is still there: what was read of it is what was posted.
+    pub(super) fn still_stands(&self, round: Round, member: usize) -> bool {
+        W::fence(Ordering::Acquire);
+        self.has_posted(round, member)
+    }
+
+    /// A member that leaves the round or has passed it.
+    pub(super) fn leaver(&self, round: Round) -> Option<usize> {
+        (0..self.members).find(|&member| {
+            let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+            member != self.me && (stamp == round.stamp | LEAVING || round.is_before(stamp))
+        })
+    }
+
+    /// Completes the round for this member, which has read all posts, unless the others have
+    /// abandoned it.
+    pub(super) fn settle(&self, round: Round) -> Outcome {
+        W::fence(Ordering::Acquire);
+        self.finished(round, self.me).store(round.stamp, Ordering::Release);
+        W::fence(Ordering::SeqCst);
+        let mut leaving = false;
+        for member in 0..self.members {
+            let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+            if stamp & !LEAVING != round.stamp {
+                return Outcome::Abandoned;
+            }
+            leaving |= stamp & LEAVING != 0;
+        }
+        if leaving { self.vote(round, Outcome::Complete) } else { Outcome::Complete }
+    }
+
+    /// Leaves the round, in which this member has posted and not settled; unless it is complete
+    /// in spite of that, in which case all posts are there.
+    pub(super) fn leave(&self, round: Round) -> Outcome {
+        self.posted(round, self.me)[STAMP].store(round.stamp | LEAVING, Ordering::Release);
+        W::fence(Ordering::SeqCst);
+        let mut members = 0..self.members;
+        let finished = members
+            .any(|member| self.finished(round, member).load(Ordering::Acquire) == round.stamp);
+        self.vote(round, if finished { Outcome::Complete } else { Outcome::Abandoned })
+    }
+
+    /// The outcome, if there has been a vote.
+    pub(super) fn verdict(&self, round: Round) -> Option<Outcome> {
+        let verdict = self.words[round.number()].load(Ordering::Acquire);
+        if verdict & !LEAVING == round.stamp {
+            return Some(Self::outcome(verdict));
+        }
+        round.is_before(verdict).then_some(Outcome::Abandoned)
+    }
+
+    fn vote(&self, round: Round, outcome: Outcome) -> Outcome {
+        let word = &self.words[round.number()];
+        let vote = round.stamp | if outcome == Outcome::Complete { 0 } else { LEAVING };
+        let mut found = word.load(Ordering::Acquire);
+        loop {
+            if found & !LEAVING == round.stamp {
+                return Self::outcome(found);
+            }
+            if round.is_before(found) {
+                return Outcome::Abandoned;
+            }
+            match word.compare_exchange(found, vote) {
+                Ok(_) => return outcome,
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Says that this member does not read any more what others have shown in the operation.
+    pub(super) fn part(&self, round: Round) {
+        self.parted(round, self.me).store(round.stamp, Ordering::Release);
+    }
+
+    /// Whether all have parted from an operation that all were in.
+    pub(super) fn have_parted(&self, round: Round) -> bool {
+        (0..self.members).all(|member| {
+            let stamp = self.parted(round, member).load(Ordering::Acquire);
+            stamp == round.stamp || round.is_before(stamp)
+        })
+    }
+
+    fn outcome(verdict: u64) -> Outcome {
+        if verdict & LEAVING == 0 { Outcome::Complete } else { Outcome::Abandoned }
+    }
+
+    fn finished(&self, round: Round, member: usize) -> &'a W {
+        &self.member(member)[round.number()]
+    }
+
+    fn parted(&self, round: Round, member: usize) -> &'a W {
+        &self.member(member)[2 * ROUNDS + round.parity]
+    }
+
+    /// The words of a member's post in a round, as many as it may have there.
+    fn posted(&self, round: Round, member: usize) -> &'a [W] {
+        let length = if round.index == 0 { OPENING_WORDS } else { LINE_WORDS };
+        &self.member(member)[round.post()..][..length]
+    }
+
+    fn member(&self, member: usize) -> &'a [W] {
+        &self.words[LINE_WORDS + member * MEMBER_WORDS..][..MEMBER_WORDS]
+    }
+}
+
+#[cfg(test)]
+mod model;

@@ -1,0 +1,573 @@
+//! One member's way through the operations of one group in shared memory.
+//!
+//! Owns the waiting between the steps of the protocol (`board`), the memory in which this member
+//! shows what its caller keeps elsewhere, and the translation of what can go wrong into
+//! [`TransportError`]. Does not know what heads mean.
+//!
+//! An operand is shown in one of three ways. A short one is part of the post. One that lies in
+//! the arena is read there, so its owner waits for its readers before it returns. Any other is
+//! copied into memory of this member that the group keeps for it, one for even and one for odd
+//! operations: like posts they are not written over before all have read them, and nobody waits.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::board::{Attendance, Block, HEAD_WORDS, INLINE_WORDS, Outcome, Post, Round};
+use super::directory::{Directory, Place, SLOTS};
+use super::wait::{Bell, Patience, Ringer, bell};
+use crate::descriptor::GroupId;
+use crate::ids::Member;
+use crate::shared_memory::{Location, Segment, SharedBytes};
+use crate::transport::{CAUSE_GRACE, Step, Transport, TransportError};
+
+/// What the members of a group say to each other in the first round of an operation.
+pub type Head = [u64; HEAD_WORDS];
+
+/// The longest operand that is part of a post.
+const INLINE_BYTES: usize = INLINE_WORDS * 8;
+
+/// The longest operand that is copied although it lies in the arena: a copy of it takes less
+/// time than to wait for its readers.
+const COPIED_BYTES: usize = 8 << 10;
+
+/// The largest memory for copies that is kept for the next operation but one.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// How often a sleeper looks by itself: a member that is killed between its post and the bell
+/// wakes nobody.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long a member that fails waits for those that may still read its operand.
+const READERS_GRACE: Duration = Duration::from_millis(100);
+
+/// How often it looks whether they do.
+const READERS_INTERVAL: Duration = Duration::from_millis(1);
+
+/// The memory that the members of one group share, as one of them uses it.
+pub struct SharedGroup {
+    segment: Arc<Segment>,
+    place: Place,
+    members: usize,
+    /// The place of this member in the group.
+    me: usize,
+    patience: Patience,
+    /// For even and odd operations.
+    seats: [Mutex<Seat>; 2],
+    /// The sequence number of the last operation that was complete.
+    last: AtomicU64,
+    waker: Waker,
+}
+
+/// What this member needs for an operation and keeps for the next but one.
+#[derive(Debug, Default)]
+struct Seat {
+    /// The sequence number of its last operation that was complete, 0 before there is one.
+    last: u64,
+    /// A copy of an operand.
+    copy: Option<SharedBytes>,
+    /// What is made in the course of an operation.
+    made: Option<SharedBytes>,
+}
+
+impl Seat {
+    /// Frees what is too large to be kept. Nobody reads it any more.
+    fn shrink(&mut self) {
+        for memory in [&mut self.copy, &mut self.made] {
+            memory.take_if(|bytes| bytes.len() > KEPT_BYTES);
+        }
+    }
+}
+
+/// One member's part in one operation.
+///
+/// Its steps come in this order: [`Presence::open`], what the others' heads and operands are
+/// needed for, perhaps [`Presence::make`] and [`Presence::show_made`], and [`Presence::part`].
+pub(crate) struct Presence<'a> {
+    group: &'a SharedGroup,
+    block: Block<'a, AtomicU64>,
+    bell: Bell<'a, AtomicU32>,
+    seat: MutexGuard<'a, Seat>,
+    transport: &'a dyn Transport,
+    step: Step<'a>,
+    round: Round,
+    /// Whether others may read memory that is not kept for the next operation but one.
+    lent: bool,
+}
+
+/// What [`Presence::open`] found.
+pub(crate) struct Opened {
+    /// Whether all heads are this member's.
+    pub(crate) agree: bool,
+    /// By place.
+    operands: SmallVec<[Shown; 4]>,
+}
+
+/// An operand as it is posted.
+#[derive(Clone, Copy)]
+struct Shown {
+    extent: Extent,
+    /// The operand if it is short, else where it begins.
+    data: [u64; INLINE_WORDS],
+}
+
+/// How long an operand is, and whether it is part of the post.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Extent(u64);
+
+impl Extent {
+    fn new(length: usize) -> Self {
+        Self((length as u64) << 1 | u64::from(length <= INLINE_BYTES))
+    }
+
+    fn is_short(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn length(self) -> u64 {
+        self.0 >> 1
+    }
+}
+
+impl SharedGroup {
+    /// The memory of the group `id` with this many members in `segment`, for the one at place
+    /// `me`; `None` if there is no room for it, for none of them.
+    pub(super) fn claim(
+        segment: &Arc<Segment>,
+        id: GroupId,
+        members: usize,
+        me: usize,
+        patience: Patience,
+    ) -> Option<Self> {
+        let directory = Directory::new(segment.board(), SLOTS)?;
+        let place = directory.claim(id, Block::<AtomicU64>::length(members))?;
+        let ringer = Ringer { segment: Arc::clone(segment), slot: place.slot };
+        ringer.bell()?;
+        Some(Self {
+            segment: Arc::clone(segment),
+            place,
+            members,
+            me,
+            patience,
+            seats: Default::default(),
+            last: AtomicU64::new(0),
+            waker: Arc::new(ringer).into(),
+        })
+    }
+
+    /// Takes part in the operation of `step`, whose deadline and cancel token count for all of it.
+    ///
+    /// An operation that is still under way in another thread, two before this one, is waited for.
+    pub(crate) fn enter<'a>(
+        &'a self,
+        transport: &'a dyn Transport,
+        step: Step<'a>,
+    ) -> Result<Presence<'a>, TransportError> {
+        let sequence = step.operation.id.sequence;
+        let round = Round::new(sequence, 0);
+        let words = self.segment.board().get(self.place.block.clone());
+        let block = words.and_then(|words| Block::new(words, self.members, self.me));
+        let [even, odd] = &self.seats;
+        let seat = if round.is_even() { even } else { odd };
+        let seat = seat.lock().unwrap_or_else(PoisonError::into_inner);
+        // `claim` has seen both.
+        let missing = || TransportError::Peer {
+            peer: step.operation.me,
+            detail: "the group has no place on the board".to_owned(),
+        };
+        let block = block.ok_or_else(missing)?;
+        let bell = bell(&self.segment, self.place.slot).ok_or_else(missing)?;
+        let presence =
+            Presence { group: self, block, bell, seat, transport, step, round, lent: false };
+        // A complete operation in between has shown that all others are through with that one.
+        let last = presence.seat.last;
+        if last != 0 && last == self.last.load(Ordering::Relaxed) {
+            presence.await_parting(Round::new(last, 0))?;
+        }
+        Ok(presence)
+    }
+}
+
+impl Drop for SharedGroup {
+    fn drop(&mut self) {
+        let words = self.segment.board().get(self.place.block.clone());
+        let block = words.and_then(|words| Block::new(words, self.members, self.me));
+        for seat in &mut self.seats {
+            let seat = std::mem::take(seat.get_mut().unwrap_or_else(PoisonError::into_inner));
+            let last = Round::new(seat.last, 0);
+            if seat.last != 0 && !block.as_ref().is_some_and(|block| block.have_parted(last)) {
+                // Somebody who is behind may still read it: it ends with the process.
+                std::mem::forget(seat);
+            }
+        }
+    }
+}
+
+impl<'a> Presence<'a> {
+    /// Shows `head` and `operand` to the others and waits for theirs.
+    ///
+    /// `changes` says that the caller writes to the operand before [`Presence::part`]: then others
+    /// are shown a copy wherever it lies.
+    ///
+    /// # Errors
+    /// As [`Transport::exchange`]. Then it fails for all members, or has failed for them.
+    pub(crate) fn open(
+        &mut self,
+        head: &Head,
+        operand: &[u8],
+        changes: bool,
+    ) -> Result<Opened, TransportError> {
+        let mut data = [0; INLINE_WORDS];
+        let extent = Extent::new(operand.len());
+        let data = if extent.is_short() {
+            bytemuck::bytes_of_mut(&mut data)[..operand.len()].copy_from_slice(operand);
+            &data[..operand.len().div_ceil(8)]
+        } else {
+            data[0] = self.expose(operand, changes)?.offset;
+            &data[..1]
+        };
+        self.block.post(self.round, &Post { extent: extent.0, data, head });
+        self.wait()?;
+
+        let mut opened = Opened { agree: true, operands: SmallVec::new() };
+        for member in 0..self.group.members {
+            opened.agree &= self.block.head(self.round, member).eq(head.iter().copied());
+            let extent = Extent(self.block.extent(self.round, member));
+            let used = if extent.is_short() { extent.length().div_ceil(8) } else { 1 };
+            let used = usize::try_from(used).map_or(INLINE_WORDS, |used| used.min(INLINE_WORDS));
+            let mut data = [0; INLINE_WORDS];
+            self.block.read_data(self.round, member, &mut data[..used]);
+            opened.operands.push(Shown { extent, data });
+        }
+        self.settle()?;
+        Ok(opened)
+    }
+
+    /// The operand of the member at this place, of `expected` bytes if that is known.
+    ///
+    /// # Errors
+    /// When it shows something else.
+    pub(crate) fn opened<'b>(
+        &self,
+        opened: &'b Opened,
+        member: usize,
+        expected: Option<usize>,
+    ) -> Result<&'b [u8], TransportError>
+    where
+        'a: 'b,
+    {
+        let Some(Shown { extent, data }) = opened.operands.get(member) else { return Ok(&[]) };
+        if let Some(expected) = expected {
+            self.expect(member, *extent, expected)?;
+        }
+        if extent.is_short() {
+            let length = usize::try_from(extent.length()).ok();
+            let bytes = length.and_then(|length| bytemuck::cast_slice(data).get(..length));
+            return bytes.ok_or_else(|| self.breach(member, "shows more than there is room for"));
+        }
+        self.view(member, *extent, data[0])
+    }
+
+    /// The heads of those members, by place, whose post is there.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, Head)> + '_ {
+        let round = Round::new(self.step.operation.id.sequence, 0);
+        (0..self.group.members).filter_map(move |member| {
+            let mut head = [0; HEAD_WORDS];
+            for (word, value) in head.iter_mut().zip(self.block.head(round, member)) {
+                *word = value;
+            }
+            self.block.still_stands(round, member).then_some((member, head))
+        })
+    }
+
+    /// The `length` bytes that the member at this place has made to show in this round.
+    ///
+    /// # Errors
+    /// When it shows something else.
+    pub(crate) fn shown(&self, member: usize, length: usize) -> Result<&'a [u8], TransportError> {
+        let mut offset = [0];
+        self.block.read_data(self.round, member, &mut offset);
+        let extent = Extent(self.block.extent(self.round, member));
+        self.expect(member, extent, length)?;
+        self.view(member, extent, offset[0])
+    }
+
+    fn expect(&self, member: usize, shown: Extent, length: usize) -> Result<(), TransportError> {
+        if shown.length() == length as u64 {
+            return Ok(());
+        }
+        let found = shown.length();
+        Err(self.breach(member, &format!("shows {found} bytes where {length} are expected")))
+    }
+
+    fn view(&self, member: usize, extent: Extent, offset: u64) -> Result<&'a [u8], TransportError> {
+        let view = self.group.segment.view(Location { offset, length: extent.length() });
+        view.ok_or_else(|| self.breach(member, "shows bytes outside of the memory that is shared"))
+    }
+
+    /// Memory of this member to show in the next round.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn make(&mut self, length: usize) -> Result<&mut [u8], TransportError> {
+        let me = self.step.operation.me;
+        self.lent |= length > KEPT_BYTES;
+        keep(&self.group.segment, &mut self.seat.made, length)
+            .map_err(|detail| TransportError::Peer { peer: me, detail })
+    }
+
+    /// Shows what was put into the last [`Presence::make`], and waits for what the others made.
+    /// Nobody reads the operands of the round before any more.
+    ///
+    /// # Errors
+    /// As [`Transport::exchange`].
+    pub(crate) fn show_made(&mut self, length: usize) -> Result<(), TransportError> {
+        let made = self.seat.made.as_ref().and_then(|made| made.get(..length));
+        let location = made.and_then(|made| self.group.segment.locate(made));
+        let Some(Location { offset, length }) = location else {
+            let (peer, detail) = (self.step.operation.me, "nothing was made to show".to_owned());
+            return Err(TransportError::Peer { peer, detail });
+        };
+        self.next_round();
+        self.block.post(self.round, &Post { extent: length << 1, data: &[offset], head: &[] });
+        self.wait()?;
+        self.settle()?;
+        self.lent = length > KEPT_BYTES as u64;
+        Ok(())
+    }
+
+    /// Ends this member's part: nobody reads its caller's operand any more.
+    ///
+    /// # Errors
+    /// As [`Transport::exchange`]: what was read of others may not be what they showed.
+    pub(crate) fn part(mut self) -> Result<(), TransportError> {
+        if self.lent {
+            self.next_round();
+            self.block.post(self.round, &Post { extent: 0, data: &[], head: &[] });
+            self.wait()?;
+            self.settle()?;
+            self.seat.shrink();
+            return Ok(());
+        }
+        let mut members = 0..self.group.members;
+        if members.all(|member| self.block.still_stands(self.round, member)) {
+            Ok(())
+        } else {
+            Err(self.cause())
+        }
+    }
+
+    /// Waits until all have parted from `last`, which all were in.
+    fn await_parting(&self, last: Round) -> Result<(), TransportError> {
+        let parted = || self.block.have_parted(last).then_some(());
+        if self.group.patience.look(parted).is_some() {
+            return Ok(());
+        }
+        // Nobody rings when it parts.
+        loop {
+            std::thread::sleep(READERS_INTERVAL);
+            if parted().is_some() {
+                return Ok(());
+            }
+            if let Some(error) = self.interruption(self.transport.now()) {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Where others can read `operand`.
+    fn expose(&mut self, operand: &[u8], changes: bool) -> Result<Location, TransportError> {
+        let segment = &self.group.segment;
+        if !changes
+            && operand.len() > COPIED_BYTES
+            && let Some(location) = segment.locate(operand)
+        {
+            self.lent = true;
+            return Ok(location);
+        }
+        self.lent |= operand.len() > KEPT_BYTES;
+        let me = self.step.operation.me;
+        let failed = |detail| TransportError::Peer { peer: me, detail };
+        let copy = keep(segment, &mut self.seat.copy, operand.len()).map_err(failed)?;
+        copy.copy_from_slice(operand);
+        let outside = || failed("its memory lies outside of the segment".to_owned());
+        segment.locate(copy).ok_or_else(outside)
+    }
+
+    fn next_round(&mut self) {
+        self.step.index += 1;
+        self.round = Round::new(self.step.operation.id.sequence, self.step.index as usize);
+    }
+
+    /// Waits until all have posted, and leaves the round if that cannot be.
+    fn wait(&mut self) -> Result<(), TransportError> {
+        let mut from = 0;
+        let mut look = || match self.block.attendance(self.round, from) {
+            Attendance::Full => Some(Ok(())),
+            Attendance::Lacks(member) => {
+                from = member;
+                None
+            }
+            Attendance::Passed(_) => Some(Err(None)),
+        };
+        let seen = if let Some(seen) = look() {
+            // Of members that post at the same time at least one comes here.
+            self.bell.ring();
+            seen
+        } else {
+            self.group.patience.look(look).unwrap_or_else(|| self.sleep())
+        };
+        match seen {
+            Ok(()) => Ok(()),
+            Err(error) => self.leave(error),
+        }
+    }
+
+    /// Sleeps until all have posted or the operation has ended otherwise: with an error if this
+    /// member knows it, without if others have left and may say why.
+    fn sleep(&self) -> Result<(), Option<TransportError>> {
+        loop {
+            let now = self.transport.now();
+            let timeout = self.step.deadline.saturating_sub(now).min(LOOK_INTERVAL);
+            if let Some(seen) = self.bell.sleep(|| self.news(now), timeout) {
+                return seen;
+            }
+        }
+    }
+
+    fn news(&self, now: Duration) -> Option<Result<(), Option<TransportError>>> {
+        match self.block.attendance(self.round, 0) {
+            Attendance::Full => return Some(Ok(())),
+            Attendance::Passed(_) => return Some(Err(None)),
+            Attendance::Lacks(_) => {}
+        }
+        if self.block.verdict(self.round) == Some(Outcome::Abandoned) {
+            return Some(Err(None));
+        }
+        self.interruption(now).map(|error| Err(Some(error)))
+    }
+
+    /// What ends a wait for those that have not posted.
+    fn interruption(&self, now: Duration) -> Option<TransportError> {
+        let pending = self.pending();
+        let context = Context::from_waker(&self.group.waker);
+        let operation = &self.step.operation;
+        if let Poll::Ready(error) = self.transport.poll_interrupted(operation, &pending, &context) {
+            return Some(error);
+        }
+        if self.step.cancel.is_some_and(|token| token.poll_cancelled(&context).is_ready()) {
+            return Some(TransportError::Cancelled);
+        }
+        (self.step.deadline <= now).then_some(TransportError::Deadline { pending })
+    }
+
+    /// Leaves the round, unless it is complete by now.
+    fn leave(&mut self, error: Option<TransportError>) -> Result<(), TransportError> {
+        let outcome = self.block.leave(self.round);
+        self.bell.ring();
+        if outcome == Outcome::Complete {
+            return Ok(());
+        }
+        let error = error.unwrap_or_else(|| self.cause());
+        self.await_readers(&error);
+        Err(error)
+    }
+
+    /// Completes the round, in which all posts are there and have been read.
+    fn settle(&mut self) -> Result<(), TransportError> {
+        match self.block.settle(self.round) {
+            Outcome::Complete => {
+                let sequence = self.step.operation.id.sequence;
+                self.seat.last = sequence;
+                self.group.last.store(sequence, Ordering::Relaxed);
+                Ok(())
+            }
+            Outcome::Abandoned => {
+                let error = self.cause();
+                self.await_readers(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Why others gave the operation up, for which they may need a moment to say.
+    fn cause(&self) -> TransportError {
+        let until = self.transport.now().saturating_add(CAUSE_GRACE);
+        let leaver = self.block.leaver(self.round).unwrap_or(self.group.me);
+        let peer = [self.member(leaver)];
+        let context = Context::from_waker(&self.group.waker);
+        let told = |timeout: Duration| match self.transport.poll_interrupted(
+            &self.step.operation,
+            &peer,
+            &context,
+        ) {
+            Poll::Ready(error) => Some(error),
+            Poll::Pending => timeout.is_zero().then(|| {
+                let detail = "it gave the operation up and did not say why";
+                self.breach(leaver, detail)
+            }),
+        };
+        loop {
+            let timeout = until.saturating_sub(self.transport.now());
+            if let Some(error) = self.bell.sleep(|| told(timeout), timeout) {
+                return error;
+            }
+        }
+    }
+
+    /// Waits a little for those that may be reading what this member lent, though they will fail
+    /// as it does.
+    fn await_readers(&self, error: &TransportError) {
+        if self.step.index == 0 || !self.lent {
+            return;
+        }
+        let dead = match error {
+            TransportError::RankFailed(failure) => Some(failure.rank),
+            _ => None,
+        };
+        let reads = |member: &Member| dead.is_none() || self.transport.rank_of(*member) != dead;
+        let until = self.transport.now().saturating_add(READERS_GRACE);
+        while self.pending().iter().any(reads) && self.transport.now() < until {
+            std::thread::sleep(READERS_INTERVAL);
+        }
+    }
+
+    /// The members that have not posted, in their order.
+    fn pending(&self) -> Vec<Member> {
+        let absent = (0..self.group.members).filter(|&m| !self.block.has_posted(self.round, m));
+        absent.map(|member| self.member(member)).collect()
+    }
+
+    fn member(&self, place: usize) -> Member {
+        self.step.operation.members.get(place).copied().unwrap_or(self.step.operation.me)
+    }
+
+    fn breach(&self, place: usize, detail: &str) -> TransportError {
+        TransportError::Peer { peer: self.member(place), detail: detail.to_owned() }
+    }
+}
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        self.block.part(self.round);
+    }
+}
+
+/// `length` bytes of `memory`, which is made anew unless it has them. Nobody reads it meanwhile.
+fn keep<'m>(
+    segment: &Segment,
+    memory: &'m mut Option<SharedBytes>,
+    length: usize,
+) -> Result<&'m mut [u8], String> {
+    if memory.as_ref().is_none_or(|bytes| bytes.len() < length) {
+        *memory = None;
+        let room = length.checked_next_power_of_two().filter(|room| *room <= KEPT_BYTES);
+        let bytes = segment.arena().allocate(room.unwrap_or(length));
+        *memory = Some(bytes.map_err(|error| error.to_string())?);
+    }
+    let bytes = memory.as_mut().and_then(|bytes| bytes.get_mut(..length));
+    bytes.ok_or_else(|| format!("{length} bytes of memory are not there"))
+}
