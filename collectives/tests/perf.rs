@@ -195,7 +195,19 @@ fn the_devices_of_one_process_are_ranks_too() {
     assert_eq!((&report["ranks"], &report["wrong"]), (&4.into(), &0.into()));
     let host = &report["machine"]["hosts"][0];
     assert_eq!((&host["processes"], &host["ranks"]), (&2.into(), &4.into()));
-    assert_eq!(report["machine"]["transport"], "quic");
+    assert_eq!(report["machine"]["transport"], "shm");
+}
+
+#[test]
+fn the_transport_is_the_one_that_is_asked_for() {
+    for transport in ["shm", "quic"] {
+        let words = format!("all_reduce -b 100K -e 100K -n 2 --transport {transport} --json");
+        let report = report(&Job::new(2, 1).run(&words));
+        assert_eq!(
+            (&report["machine"]["transport"], &report["wrong"]),
+            (&transport.into(), &0.into())
+        );
+    }
 }
 
 #[test]
@@ -207,8 +219,7 @@ fn the_table_has_the_columns_of_nccl_tests() {
         let table = text(&outputs[0].stdout);
         let title = table.lines().next().unwrap();
         let version = env!("CARGO_PKG_VERSION");
-        let expected =
-            format!("# lockstep-perf {version}: {collective} on 2 ranks, transport quic");
+        let expected = format!("# lockstep-perf {version}: {collective} on 2 ranks, transport shm");
         assert_eq!(title, expected);
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -252,9 +263,11 @@ fn what_is_too_slow_fails_and_wrong_arguments_are_told_from_it() {
     let output = alone("collective_permute -b 64 -e 64 --min-busbw 0");
     assert_eq!(output.status.code(), Some(0));
 
-    for (words, culprit) in
-        [("all_reduce --transport shm", "shm"), ("broadcast -r 1", "-r 1"), ("gather", "gather")]
-    {
+    for (words, culprit) in [
+        ("all_reduce --transport tcp", "shm or quic"),
+        ("broadcast -r 1", "-r 1"),
+        ("gather", "gather"),
+    ] {
         let output = alone(words);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{words}");
         assert!(text(&output.stderr).contains(culprit), "{output:?}");

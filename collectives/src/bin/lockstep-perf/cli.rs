@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use lockstep_collectives::{CollectiveKind, ElementType, Reduction, parse_duration};
+use lockstep_collectives::{
+    CollectiveKind, ElementType, Reduction, TransportChoice, parse_duration,
+};
 
 use crate::collective::{COLLECTIVES, Terms};
 use crate::failure::Failure;
@@ -89,10 +91,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "GB/S", value_parser = parse_bandwidth)]
     pub(crate) min_busbw: Option<f64>,
 
-    // There is one, so nothing depends on the name yet.
-    /// How bytes travel between processes: auto or quic.
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = named(["auto", "quic"]))]
-    _transport: &'static str,
+    /// How to reach processes of the same host: auto, shm (shared memory or an error) or quic.
+    /// Without it, LOCKSTEP_TRANSPORT says.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) transport: Option<TransportChoice>,
 
     /// Print the shortest and the longest iteration too.
     #[arg(long)]
@@ -223,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused_by_name() {
         for (words, culprit) in [
-            ("all_reduce --transport shm", "'shm'"),
+            ("all_reduce --transport tcp", "write auto, shm or quic"),
             ("all_reduce -d f8", "'f8'"),
             ("all_reduce -o avg", "'avg'"),
             ("all_reduce -b 1T", "'1T'"),

@@ -10,7 +10,8 @@ use serde::Serialize;
 pub(crate) struct Machine {
     /// The version of this program.
     pub(crate) lockstep: &'static str,
-    /// How bytes travel between processes.
+    /// How bytes travel between members: shm, quic, both, or local between the devices of one
+    /// process.
     pub(crate) transport: &'static str,
     /// The processor of this host.
     pub(crate) cpu: String,
@@ -42,11 +43,26 @@ impl Machine {
         }
         Self {
             lockstep: env!("CARGO_PKG_VERSION"),
-            transport: if topology.world_size() == 1 { "local" } else { "quic" },
+            transport: transport(world),
             cpu: cpu_model(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             hosts: hosts.into_values().collect(),
         }
+    }
+}
+
+/// What this process reaches the other members by.
+fn transport(world: &World) -> &'static str {
+    let (me, topology) = (world.rank(), world.topology());
+    let shared = world.sharing().partners_of(me).count();
+    if shared == topology.ranks().len() {
+        "shm"
+    } else if topology.world_size() == 1 {
+        "local"
+    } else if shared > 1 {
+        "shm and quic"
+    } else {
+        "quic"
     }
 }
 
@@ -72,7 +88,8 @@ mod tests {
     #[test]
     fn hosts_count_their_processes_and_ranks() {
         let machine = Machine::of(&World::solo(3));
-        assert_eq!(machine.transport, "local");
+        assert_eq!(machine.transport, "shm");
+        assert_eq!(Machine::of(&World::solo(1)).transport, "local");
         let counts: Vec<_> =
             machine.hosts.iter().map(|host| (host.processes, host.ranks)).collect();
         assert_eq!(counts, [(1, 3)]);

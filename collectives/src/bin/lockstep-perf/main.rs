@@ -51,7 +51,10 @@ fn complain(text: fmt::Arguments<'_>) {
 
 /// Measures with every local member at once, each on its thread.
 fn run(cli: &Cli) -> Result<(), Failure> {
-    let world = World::from_environment()?;
+    let world = match cli.transport {
+        Some(choice) => World::from_environment_over(choice)?,
+        None => World::from_environment()?,
+    };
     cli.check_ranks(world.topology().member_count())?;
     let world = &world;
     std::thread::scope(|scope| {
