@@ -27,7 +27,6 @@ use lockstep::stablehlo::{Module, TensorType, parse, verify};
 
 /// Cases that do not run yet, and why.
 const NOT_YET: &[(&str, &str)] = &[
-    ("lockstep/fft", "stablehlo.fft"),
     ("lockstep/mp_dp_train_step", PARTITIONER),
     ("lockstep/mp_replicated_out", PARTITIONER),
     ("lockstep/mp_sharded_elementwise", PARTITIONER),

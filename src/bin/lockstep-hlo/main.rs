@@ -1,11 +1,15 @@
 //! `lockstep-hlo`: looks at a program from the shell.
 //!
 //! Reads a StableHLO module, text or bytecode, from a file or standard input and prints it, checks
-//! it, names it by its fingerprint or counts what it costs. A text may have several modules, with
-//! lines that begin with `// -----` between them; each is answered for, in their order. Exits with 0 when all is well, with 1
+//! it, names it by its fingerprint, counts what it costs, runs it or times it. A text may have
+//! several modules, with lines that begin with `// -----` between them; each is answered for, in
+//! their order, but only one is run. Exits with 0 when all is well, with 1
 //! when the program is at fault and with 2 when the command is: wrong arguments, or a file that
 //! cannot be read.
 //! `lockstep hlo …` is the same command.
+
+mod npz;
+mod run;
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read as _, Write as _};
@@ -50,6 +54,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run the program once on one CPU device.
+    Run(run::Run),
+    /// Run the program again and again on one CPU device and say how long it takes.
+    Bench(run::Bench),
 }
 
 #[derive(Args)]
@@ -123,6 +131,8 @@ fn answer(command: &Command) -> Result<String, Failure> {
                 statistics.map(|counts| if *json { to_json(&counts) } else { to_table(&counts) });
             Ok(texts.collect())
         }
+        Command::Run(run) => run.answer(),
+        Command::Bench(bench) => bench.answer(),
     }
 }
 

@@ -1,0 +1,239 @@
+//! `lockstep-hlo run` and `bench`: one program on one device of the CPU backend.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use lockstep::backend::cpu::CpuBackend;
+use lockstep::backend::{
+    Backend, Buffer, CollectiveContext, CollectiveSite, Executable, LocalDevice, Reduction,
+};
+use lockstep::ifrt::{DType, Result, Status};
+use lockstep::stablehlo::{Module, Statistics, TensorType};
+
+use super::{Failure, Source, npz};
+
+const DEVICE: LocalDevice = LocalDevice(0);
+
+#[derive(Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    source: Source,
+    /// The arguments: an archive as `numpy.savez(file, *arrays)` writes it. A program without
+    /// parameters needs none.
+    #[arg(long)]
+    input: Option<PathBuf>,
+    /// Where the results go, as `numpy.load` reads them.
+    #[arg(long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    source: Source,
+    /// The arguments; without them, numbers made up from their positions.
+    #[arg(long)]
+    input: Option<PathBuf>,
+    /// How long to run the program again and again, in seconds.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+}
+
+impl Run {
+    /// Runs the program once and says what it returned.
+    pub(crate) fn answer(&self) -> Result<String, Failure> {
+        let program = Loaded::new(&self.source)?;
+        let arguments = program.arguments(self.input.as_deref())?;
+        let results = program.launch(arguments)?;
+        let types = program.executable.result_types();
+        if let Some(file) = &self.output {
+            let arrays: Vec<(TensorType, &[u8])> =
+                types.iter().cloned().zip(results.iter().map(Buffer::bytes)).collect();
+            npz::write(file, &arrays)
+                .with_context(|| format!("cannot write {}", file.display()))
+                .map_err(Failure::Usage)?;
+        }
+        Ok(types.iter().fold(String::new(), |text, ty| text + &ty.to_string() + "\n"))
+    }
+}
+
+impl Bench {
+    /// Runs the program repeatedly and says how long it takes.
+    pub(crate) fn answer(&self) -> Result<String, Failure> {
+        let program = Loaded::new(&self.source)?;
+        let arguments = program.arguments(self.input.as_deref())?;
+        let mut times = Vec::new();
+        let limit = Duration::try_from_secs_f64(self.seconds).unwrap_or(Duration::MAX);
+        let started = Instant::now();
+        // The first launch allocates what the later ones reuse: it is not counted.
+        program.launch(arguments.clone())?;
+        while times.is_empty() || started.elapsed() < limit {
+            let launched = Instant::now();
+            program.launch(arguments.clone())?;
+            times.push(launched.elapsed());
+        }
+        times.sort_unstable();
+        let median = times[times.len() / 2];
+        let Statistics { flops, bytes_accessed, .. } = program.statistics;
+        let per_second = |count: u64| count as f64 / median.as_secs_f64() / 1e9;
+        let mut text = String::new();
+        let rows = [
+            ("compile", program.compile_time.as_secs_f64() * 1e6, "us"),
+            ("run, least", times[0].as_secs_f64() * 1e6, "us"),
+            ("run, median", median.as_secs_f64() * 1e6, "us"),
+            ("launches", times.len() as f64, ""),
+            ("arithmetic", per_second(flops), "GFLOP/s"),
+            ("operands and results", per_second(bytes_accessed), "GB/s"),
+        ];
+        for (name, number, unit) in rows {
+            // Writing to a string does not fail.
+            _ = writeln!(text, "{number:>14.1} {unit:8} {name}");
+        }
+        Ok(text)
+    }
+}
+
+/// A program ready to run.
+struct Loaded {
+    backend: CpuBackend,
+    executable: Arc<dyn Executable>,
+    compile_time: Duration,
+    statistics: Statistics,
+}
+
+impl Loaded {
+    fn new(source: &Source) -> Result<Self, Failure> {
+        let modules: [Module; 1] =
+            source.verified()?.modules.try_into().map_err(|modules: Vec<Module>| {
+                let count = modules.len();
+                Failure::Program(format!("this is {count} programs: one at a time can be run"))
+            })?;
+        let [module] = modules;
+        let statistics = module.statistics();
+        let backend = CpuBackend::new(1);
+        let started = Instant::now();
+        let executable = backend.compile(&module).map_err(in_program)?;
+        Ok(Self { backend, executable, compile_time: started.elapsed(), statistics })
+    }
+
+    fn arguments(&self, file: Option<&Path>) -> Result<Vec<Buffer>, Failure> {
+        let types = self.executable.parameter_types();
+        let arrays = match file {
+            Some(file) => npz::read(file, types)
+                .with_context(|| format!("cannot use {}", file.display()))
+                .map_err(Failure::Usage)?,
+            None => types.iter().map(made_up).collect(),
+        };
+        let to_device = |(ty, bytes): (&TensorType, &Vec<u8>)| {
+            self.backend.buffer_from_host(DEVICE, ty, bytes).map_err(in_program)
+        };
+        types.iter().zip(&arrays).map(to_device).collect()
+    }
+
+    fn launch(&self, arguments: Vec<Buffer>) -> Result<Vec<Buffer>, Failure> {
+        self.executable.execute(DEVICE, arguments, &Alone).map_err(in_program)
+    }
+}
+
+fn in_program(status: Status) -> Failure {
+    Failure::Program(status.message().to_owned())
+}
+
+/// Numbers to run on when none are given: floats around one, other types small bit patterns.
+#[expect(clippy::cast_possible_truncation, reason = "rounding a made-up number is harmless")]
+fn made_up(ty: &TensorType) -> Vec<u8> {
+    let wave = |i: usize| 1.0 + (i * 7919 % 2003) as f64 / 4006.0;
+    let count = ty.shape.num_elements();
+    let floats = |per_element: usize| (0..count * per_element).map(wave);
+    match ty.dtype {
+        DType::F32 => floats(1).flat_map(|x| (x as f32).to_le_bytes()).collect(),
+        DType::F64 => floats(1).flat_map(f64::to_le_bytes).collect(),
+        DType::C64 => floats(2).flat_map(|x| (x as f32).to_le_bytes()).collect(),
+        DType::C128 => floats(2).flat_map(f64::to_le_bytes).collect(),
+        other => {
+            let mut element = vec![0; other.size_bytes()];
+            let mut bytes = Vec::with_capacity(ty.size_bytes());
+            for i in 0..count {
+                element[0] = u8::from(i % 3 == 0);
+                bytes.extend_from_slice(&element);
+            }
+            bytes
+        }
+    }
+}
+
+/// The only device there is: a collective has nobody to meet.
+struct Alone;
+
+impl Alone {
+    fn refuse<T>() -> Result<T> {
+        Err(Status::unimplemented(
+            "a program with collectives runs in a job: `lockstep run`; here there is one device",
+        ))
+    }
+}
+
+impl CollectiveContext for Alone {
+    fn partition_id(&self) -> u32 {
+        0
+    }
+
+    fn replica_id(&self) -> u32 {
+        0
+    }
+
+    fn all_reduce(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: Reduction,
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn all_gather(&self, _: &CollectiveSite<'_>, _: DType, _: &[u8], _: &mut [u8]) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn reduce_scatter(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: Reduction,
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn all_to_all(&self, _: &CollectiveSite<'_>, _: DType, _: &[u8], _: &mut [u8]) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn collective_permute(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: &[(i64, i64)],
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn collective_broadcast(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+}
