@@ -131,16 +131,18 @@ impl Builder {
         const NEVER: usize = usize::MAX;
         // Outputs are read from registers, so an input that is one passes through a copy.
         let outputs: Vec<Node> = outputs.iter().map(|&output| self.in_register(output)).collect();
-        let mut last_use = vec![0; self.nodes.len()];
-        for (position, (definition, _)) in self.nodes.iter().enumerate() {
-            if let Definition::Apply { operands, .. } = definition {
+        // From the end: a node is computed if an output or a computed one uses it.
+        let mut last_use = vec![None; self.nodes.len()];
+        for output in &outputs {
+            last_use[output.0] = Some(NEVER);
+        }
+        for (position, (definition, _)) in self.nodes.iter().enumerate().rev() {
+            if let (Definition::Apply { operands, .. }, Some(_)) = (definition, last_use[position])
+            {
                 for operand in operands {
-                    last_use[operand.0] = position;
+                    last_use[operand.0].get_or_insert(position);
                 }
             }
-        }
-        for output in &outputs {
-            last_use[output.0] = NEVER;
         }
         let mut places: Vec<Operand> = Vec::with_capacity(self.nodes.len());
         let mut free: Vec<usize> = Vec::new();
@@ -149,6 +151,10 @@ impl Builder {
         for (position, (definition, width)) in self.nodes.iter().enumerate() {
             match definition {
                 Definition::Input(index) => places.push(Operand::Input(*index)),
+                // Nobody reads where it is.
+                Definition::Apply { .. } if last_use[position].is_none() => {
+                    places.push(Operand::Register(0));
+                }
                 Definition::Apply { kernel, operands } => {
                     let to = free.pop().unwrap_or_else(|| {
                         num_registers += 1;
@@ -162,7 +168,7 @@ impl Builder {
                     });
                     for (i, operand) in operands.iter().enumerate() {
                         if let Operand::Register(register) = places[operand.0]
-                            && last_use[operand.0] == position
+                            && last_use[operand.0] == Some(position)
                             && !operands[..i].contains(operand)
                         {
                             free.push(register);

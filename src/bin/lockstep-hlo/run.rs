@@ -116,7 +116,7 @@ impl Loaded {
         let statistics = module.statistics();
         let backend = CpuBackend::new(1);
         let started = Instant::now();
-        let executable = backend.compile(&module).map_err(in_program)?;
+        let executable = backend.compile(&module)?;
         Ok(Self { backend, executable, compile_time: started.elapsed(), statistics })
     }
 
@@ -129,18 +129,21 @@ impl Loaded {
             None => types.iter().map(made_up).collect(),
         };
         let to_device = |(ty, bytes): (&TensorType, &Vec<u8>)| {
-            self.backend.buffer_from_host(DEVICE, ty, bytes).map_err(in_program)
+            Ok(self.backend.buffer_from_host(DEVICE, ty, bytes)?)
         };
         types.iter().zip(&arrays).map(to_device).collect()
     }
 
     fn launch(&self, arguments: Vec<Buffer>) -> Result<Vec<Buffer>, Failure> {
-        self.executable.execute(DEVICE, arguments, &Alone).map_err(in_program)
+        Ok(self.executable.execute(DEVICE, arguments, &Alone)?)
     }
 }
 
-fn in_program(status: Status) -> Failure {
-    Failure::Program(status.message().to_owned())
+impl From<Status> for Failure {
+    /// What the compiler or a launch has against a program that was read.
+    fn from(status: Status) -> Self {
+        Self::Program(status.message().to_owned())
+    }
 }
 
 /// Numbers to run on when none are given: floats around one, other types small bit patterns.

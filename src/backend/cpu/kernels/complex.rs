@@ -6,6 +6,7 @@
 
 use num_complex::Complex;
 
+use super::complex_math;
 use super::convert::Convert;
 use super::element::{Bool, with_element};
 use super::elementwise::{BinaryKernel, UnaryKernel, map, zip};
@@ -90,17 +91,51 @@ macro_rules! complex {
             pub(super) fn unary(op: Unary) -> Option<UnaryKernel> {
                 Some(match op {
                     Unary::Abs => |a, out| map(a, out, |z: Number| z.re.hypot(z.im)),
-                    Unary::Exponential => |a, out| map(a, out, |z: Number| z.exp()),
+                    Unary::Cbrt => |a, out| through(a, out, complex_math::cbrt),
+                    Unary::Cosine => |a, out| through(a, out, complex_math::cosine),
+                    Unary::Exponential => |a, out| through(a, out, complex_math::exp),
+                    Unary::ExponentialMinusOne => {
+                        |a, out| through(a, out, complex_math::exp_minus_one)
+                    }
                     Unary::Imag => |a, out| map(a, out, |z: Number| z.im),
-                    Unary::Log => |a, out| {
-                        map(a, out, |z: Number| {
-                            Number::new(z.re.hypot(z.im).ln(), z.im.atan2(z.re))
+                    Unary::Log => |a, out| through(a, out, complex_math::log),
+                    Unary::LogPlusOne => |a, out| through(a, out, complex_math::log_plus_one),
+                    Unary::Logistic => |a, out| {
+                        through(a, out, |z| {
+                            double::quotient(1.0.into(), complex_math::exp(-z) + 1.0)
                         });
                     },
                     Unary::Negate => |a, out| map(a, out, |z: Number| -z),
                     Unary::Real => |a, out| map(a, out, |z: Number| z.re),
+                    Unary::Rsqrt => |a, out| {
+                        through(a, out, |z| {
+                            double::quotient(1.0.into(), complex_math::sqrt(z))
+                        });
+                    },
+                    Unary::Sign => |a, out| through(a, out, complex_math::sign),
+                    Unary::Sine => |a, out| through(a, out, complex_math::sine),
+                    Unary::Sqrt => |a, out| through(a, out, complex_math::sqrt),
+                    Unary::Tan => |a, out| through(a, out, complex_math::tan),
+                    Unary::Tanh => |a, out| through(a, out, complex_math::tanh),
                     _ => return None,
                 })
+            }
+
+            /// Applies a function of wide numbers and rounds.
+            fn through(
+                a: &[u8],
+                out: &mut [u8],
+                f: impl Fn(Complex<f64>) -> Complex<f64>,
+            ) {
+                map(a, out, |z: Number| rounded(f(widened(z))));
+            }
+
+            fn widened(z: Number) -> Complex<f64> {
+                Complex::new(z.re.convert(), z.im.convert())
+            }
+
+            fn rounded(z: Complex<f64>) -> Number {
+                Number::new(z.re.convert(), z.im.convert())
             }
 
             pub(super) fn binary(op: Binary) -> Option<BinaryKernel> {
@@ -108,6 +143,11 @@ macro_rules! complex {
                     Binary::Add => |a, b, out| zip(a, b, out, |a: Number, b| a + b),
                     Binary::Divide => |a, b, out| zip(a, b, out, quotient),
                     Binary::Multiply => |a, b, out| zip(a, b, out, |a: Number, b| a * b),
+                    Binary::Power => |a, b, out| {
+                        zip(a, b, out, |a: Number, b| {
+                            rounded(complex_math::power(widened(a), widened(b)))
+                        });
+                    },
                     Binary::Subtract => |a, b, out| zip(a, b, out, |a: Number, b| a - b),
                     _ => return None,
                 })
@@ -125,25 +165,9 @@ macro_rules! complex {
                 })
             }
 
-            /// Smith's quotient, with what C's annex G says of zeros and infinities.
-            fn quotient(a: Number, b: Number) -> Number {
-                if b.re == 0.0 && b.im == 0.0 {
-                    let infinity = $part::INFINITY.copysign(b.re);
-                    return Number::new(infinity * a.re, infinity * a.im);
-                }
-                if (b.re.is_infinite() || b.im.is_infinite()) && a.re.is_finite() && a.im.is_finite()
-                {
-                    let unit = |x: $part| {
-                        let one = if x.is_infinite() { 1.0 } else { 0.0 };
-                        $part::copysign(one, x)
-                    };
-                    let (c, d) = (unit(b.re), unit(b.im));
-                    return Number::new(
-                        0.0 * (a.re * c + a.im * d),
-                        0.0 * (a.im * c - a.re * d),
-                    );
-                }
-                if b.re.abs() >= b.im.abs() {
+            /// Smith's quotient, with what C's annex G makes of one that is no number.
+            pub(super) fn quotient(a: Number, b: Number) -> Number {
+                let quotient = if b.re.abs() >= b.im.abs() {
                     let ratio = b.im / b.re;
                     let scale = b.re + b.im * ratio;
                     Number::new((a.re + a.im * ratio) / scale, (a.im - a.re * ratio) / scale)
@@ -151,7 +175,30 @@ macro_rules! complex {
                     let ratio = b.re / b.im;
                     let scale = b.re * ratio + b.im;
                     Number::new((a.re * ratio + a.im) / scale, (a.im * ratio - a.re) / scale)
+                };
+                if !(quotient.re.is_nan() && quotient.im.is_nan()) {
+                    return quotient;
                 }
+                let infinite = |z: Number| z.re.is_infinite() || z.im.is_infinite();
+                let finite = |z: Number| z.re.is_finite() && z.im.is_finite();
+                let unit = |x: $part| {
+                    $part::copysign(if x.is_infinite() { 1.0 } else { 0.0 }, x)
+                };
+                let units = |z: Number| Number::new(unit(z.re), unit(z.im));
+                let (a, b, scale) = if b.re == 0.0 && b.im == 0.0 {
+                    let infinity = $part::INFINITY.copysign(b.re);
+                    return Number::new(infinity * a.re, infinity * a.im);
+                } else if infinite(a) && finite(b) {
+                    (units(a), b, $part::INFINITY)
+                } else if infinite(b) && finite(a) {
+                    (a, units(b), 0.0)
+                } else {
+                    return quotient;
+                };
+                Number::new(
+                    scale * (a.re * b.re + a.im * b.im),
+                    scale * (a.im * b.re - a.re * b.im),
+                )
             }
         }
     )*};
@@ -214,10 +261,11 @@ mod tests {
     fn quotients_neither_overflow_early_nor_lose_zeros_and_infinities() {
         let inf = f64::INFINITY;
         let number = Complex::<f64>::new;
-        let a = [number(1e300, 1e300), number(1.0, -2.0), number(1.0, -2.0)];
-        let b = [number(1e300, 1e300), number(0.0, 0.0), number(inf, -inf)];
+        let a = [number(1e300, 1e300), number(1.0, -2.0), number(1.0, -2.0), number(f64::NAN, inf)];
+        let b = [number(1e300, 1e300), number(0.0, 0.0), number(inf, -inf), number(-2.5, 3.25)];
         let quotients: Vec<Complex<f64>> = run2(binary(Binary::Divide, DType::C128), &a, &b);
-        assert_eq!(quotients, [number(1.0, 0.0), number(inf, -inf), number(0.0, 0.0)]);
+        let expected = [number(1.0, 0.0), number(inf, -inf), number(0.0, 0.0), number(inf, -inf)];
+        assert_eq!(quotients, expected);
     }
 
     #[test]
@@ -231,6 +279,6 @@ mod tests {
         let converted: Vec<Complex<f64>> = run1(convert(DType::S32, DType::C128), &[-7_i32]);
         assert_eq!(converted, [Complex::new(-7.0, 0.0)]);
         assert!(convert(DType::C64, DType::F32).is_none());
-        assert!(unary(Unary::Tanh, DType::C64).is_none());
+        assert!(unary(Unary::Floor, DType::C64).is_none());
     }
 }

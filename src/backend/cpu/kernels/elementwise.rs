@@ -4,11 +4,12 @@
 //! is compiled, so that running it looks at no type. Slices start on an element boundary.
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use num_complex::Complex;
 
-use super::complex;
 use super::element::{Bitwise, Bool, Element, Float, Integer};
 use super::element::{with_element, with_float, with_integer, with_width};
 use super::math::Math;
+use super::{complex, narrow};
 use crate::ifrt::DType;
 use crate::stablehlo::op::{Binary, Unary};
 
@@ -44,6 +45,9 @@ pub(crate) fn unary(op: Unary, dtype: DType) -> Option<UnaryKernel> {
     match op {
         Unary::Abs | Unary::Negate | Unary::Sign => {
             with_element!(dtype, T => arithmetic_unary::<T>(op), _ => None)
+        }
+        Unary::CountLeadingZeros if narrow::leading_zeros(dtype).is_some() => {
+            narrow::leading_zeros(dtype)
         }
         Unary::Not if dtype == DType::Bool => Some(|a, out| map(a, out, Bool::not)),
         Unary::Not | Unary::Popcnt | Unary::CountLeadingZeros => {
@@ -211,7 +215,9 @@ pub(crate) fn count(dtype: DType) -> Option<fn(usize, &mut [u8])> {
         DType::F64 => Some(|start, out| floats(start, out, |x| x as f64)),
         DType::F16 => Some(|start, out| floats(start, out, |x| half::f16::from_f32(x as f32))),
         DType::BF16 => Some(|start, out| floats(start, out, |x| half::bf16::from_f32(x as f32))),
-        dtype => with_integer!(dtype, T => Some(integers::<T>), _ => None),
+        DType::C64 => Some(|start, out| floats(start, out, |x| Complex::from(x as f32))),
+        DType::C128 => Some(|start, out| floats(start, out, |x| Complex::from(x as f64))),
+        dtype => with_integer!(dtype, T => Some(integers::<T>), _ => narrow::count(dtype)),
     }
 }
 

@@ -132,6 +132,11 @@ formats! {
     F8E5M2FNUZ: 2, 16, NegativeZero;
 }
 
+/// The type in which 8-bit floats are computed.
+pub(super) fn computed_in(dtype: DType) -> Option<DType> {
+    convert(dtype, DType::F32).map(|_| DType::F32)
+}
+
 fn decoder<F: Minifloat>(to: DType) -> Option<UnaryKernel> {
     with_float!(
         to,

@@ -1,8 +1,7 @@
 //! Integers of less than a byte, each in the low bits of a byte of its own.
 //!
 //! The bits above are ignored where they are read and zero where they are written. Arithmetic is
-//! that of bytes, of which the low bits are kept: that is right wherever the low bits of a result
-//! depend on no more than those of the operands, or the result is in range.
+//! that of bytes (`carrier`), of which the low bits are kept.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -15,11 +14,9 @@ use super::convert::Convert;
 use super::element::{Bool, with_float, with_integer};
 use super::elementwise::{UnaryKernel, map};
 use crate::ifrt::DType;
-use crate::stablehlo::OpKind;
-use crate::stablehlo::op::{Binary, Unary};
 
-/// The type of whole bytes that computes for a narrow one.
-pub(crate) fn computed_in(dtype: DType) -> Option<DType> {
+/// The type of whole bytes in which narrow integers are computed.
+pub(super) fn computed_in(dtype: DType) -> Option<DType> {
     match dtype {
         DType::S2 | DType::S4 => Some(DType::S8),
         DType::U2 | DType::U4 => Some(DType::U8),
@@ -27,29 +24,50 @@ pub(crate) fn computed_in(dtype: DType) -> Option<DType> {
     }
 }
 
-/// Whether an operation on bytes gives, in the low bits, what it gives on narrow integers.
-pub(crate) fn is_byte_arithmetic(kind: &OpKind) -> bool {
-    match kind {
-        OpKind::Unary(op) => {
-            matches!(op, Unary::Abs | Unary::Negate | Unary::Not | Unary::Sign)
-        }
-        OpKind::Binary(op) => matches!(
-            op,
-            Binary::Add
-                | Binary::And
-                | Binary::Divide
-                | Binary::Maximum
-                | Binary::Minimum
-                | Binary::Multiply
-                | Binary::Or
-                | Binary::Remainder
-                | Binary::ShiftLeft
-                | Binary::Subtract
-                | Binary::Xor
-        ),
-        OpKind::Compare { .. } | OpKind::Clamp => true,
-        _ => false,
+/// The kernel that spreads narrow integers over whole bytes, by their sign or with zeros.
+pub(super) fn unpack(dtype: DType, signed: bool) -> Option<UnaryKernel> {
+    Some(match (dtype, signed) {
+        (DType::S2 | DType::U2, true) => |a, out| map(a, out, value::<2, true>),
+        (DType::S2 | DType::U2, false) => |a, out| map(a, out, value::<2, false>),
+        (DType::S4 | DType::U4, true) => |a, out| map(a, out, value::<4, true>),
+        (DType::S4 | DType::U4, false) => |a, out| map(a, out, value::<4, false>),
+        _ => return None,
+    })
+}
+
+/// The loop that keeps the low bits of bytes.
+pub(super) fn pack(dtype: DType) -> Option<UnaryKernel> {
+    Some(match dtype {
+        DType::S2 | DType::U2 => |a, out| map(a, out, low::<2>),
+        DType::S4 | DType::U4 => |a, out| map(a, out, low::<4>),
+        _ => return None,
+    })
+}
+
+/// The loop of `count_leading_zeros`, the one operation that counts bits from the top.
+pub(super) fn leading_zeros(dtype: DType) -> Option<UnaryKernel> {
+    fn count<const BITS: u32>(byte: u8) -> u8 {
+        (low::<BITS>(byte).leading_zeros() - (8 - BITS)) as u8
     }
+    Some(match dtype {
+        DType::S2 | DType::U2 => |a, out| map(a, out, |x| low::<2>(count::<2>(x))),
+        DType::S4 | DType::U4 => |a, out| map(a, out, |x| low::<4>(count::<4>(x))),
+        _ => return None,
+    })
+}
+
+/// The loop that writes 0, 1, 2, … and wraps.
+pub(super) fn count(dtype: DType) -> Option<fn(usize, &mut [u8])> {
+    fn line<const BITS: u32>(start: usize, out: &mut [u8]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = low::<BITS>((start + i) as u8);
+        }
+    }
+    Some(match dtype {
+        DType::S2 | DType::U2 => line::<2>,
+        DType::S4 | DType::U4 => line::<4>,
+        _ => return None,
+    })
 }
 
 /// The value of the low bits.
@@ -164,9 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn operations_that_look_at_the_high_bits_are_not_those_of_bytes() {
-        assert!(is_byte_arithmetic(&OpKind::Binary(Binary::Multiply)));
-        assert!(!is_byte_arithmetic(&OpKind::Binary(Binary::ShiftRightLogical)));
-        assert!(!is_byte_arithmetic(&OpKind::Unary(Unary::Popcnt)));
+    fn bytes_are_spread_by_sign_or_with_zeros_and_packed_again() {
+        let bytes: [u8; 4] = [0, 7, 8, 0xff];
+        let mut out = [9_u8; 4];
+        unpack(DType::U4, true).unwrap()(&bytes, &mut out);
+        assert_eq!(cast_slice::<_, i8>(&out), [0, 7, -8, -1]);
+        unpack(DType::S4, false).unwrap()(&bytes, &mut out);
+        assert_eq!(out, [0, 7, 8, 15]);
+        pack(DType::S2).unwrap()(&bytes, &mut out);
+        assert_eq!(out, [0, 3, 0, 3]);
+        leading_zeros(DType::S4).unwrap()(&bytes, &mut out);
+        assert_eq!(out, [4, 1, 0, 0]);
+        leading_zeros(DType::U2).unwrap()(&bytes, &mut out);
+        assert_eq!(out, [2, 0, 2, 0]);
+        count(DType::S2).unwrap()(3, &mut out);
+        assert_eq!(out, [3, 0, 1, 2]);
     }
 }

@@ -1,7 +1,8 @@
 //! `scatter`: updates combined into a copy of the operand at places that indices name.
 //!
-//! Updates run in row-major order of the batch. An element of an update that falls outside the
-//! operand is skipped, as the specification says; the rest of its window is not.
+//! Updates run in row-major order of the batch. A window that does not lie wholly inside the
+//! operand is skipped, all of it, as on XLA. (The specification would skip only the elements that
+//! lie outside. JAX drops whole windows, too, and asks for it by indices far out of bounds.)
 
 use super::elementwise::BinaryKernel;
 use super::gather::{IndexVector, batch_of};
@@ -35,10 +36,8 @@ pub(crate) struct Scatter {
     batch_dims: Vec<usize>,
     batch_in_indices: Vec<isize>,
     batch_in_updates: Vec<isize>,
-    /// Per operand dimension, the size of a window and how it moves through the updates.
+    /// Per operand dimension, the size of a window.
     window: Vec<usize>,
-    window_in_updates: Vec<isize>,
-    /// For windows that lie inside the operand.
     whole: Transfer,
 }
 
@@ -92,27 +91,7 @@ impl Scatter {
             batch_in_indices,
             batch_in_updates,
             window,
-            window_in_updates,
         }
-    }
-
-    /// The part of a window at `start` that lies inside the operand: the box, its position in the
-    /// updates and in the operand.
-    fn clip(&self, start: &[i64], position: usize) -> Option<(Transfer, usize, usize)> {
-        let (mut from, mut to) = (position, 0);
-        let mut sizes = Vec::with_capacity(start.len());
-        for (axis, &start) in start.iter().enumerate() {
-            let start = i128::from(start);
-            let first = (-start).max(0);
-            let end = (self.window[axis] as i128).min(self.dims[axis] as i128 - start);
-            if first >= end {
-                return None;
-            }
-            sizes.push(usize::try_from(end - first).ok()?);
-            from = advance(from, self.window_in_updates[axis], usize::try_from(first).ok()?);
-            to = advance(to, self.strides[axis], usize::try_from(start + first).ok()?);
-        }
-        Some((Transfer::new(&sizes, &self.window_in_updates, &self.strides), from, to))
     }
 
     /// The position of a window that lies wholly inside the operand.
@@ -154,15 +133,13 @@ impl Kernel for Scatter {
             self.vector.read(indices, position, index, &mut start);
             if let Some(to) = self.position_inside(&start) {
                 combiner.apply(&self.whole, &updates, from, outputs, to);
-            } else if let Some((part, from, to)) = self.clip(&start, from) {
-                combiner.apply(&part, &updates, from, outputs, to);
             }
         }
     }
 }
 
 /// Applies an [`Update`] to boxes of elements.
-struct Combiner<'a> {
+pub(super) struct Combiner<'a> {
     update: &'a Update,
     widths: &'a [usize],
     evaluator: Option<crate::backend::cpu::scalar_body::Evaluator<'a>>,
@@ -175,7 +152,7 @@ struct Combiner<'a> {
 const RUN: usize = 256;
 
 impl<'a> Combiner<'a> {
-    fn new(update: &'a Update, widths: &'a [usize]) -> Self {
+    pub(super) fn new(update: &'a Update, widths: &'a [usize]) -> Self {
         let evaluator = match update {
             Update::Body(body) => Some(body.evaluator(RUN)),
             Update::Assign | Update::Binary(_) => None,
@@ -203,8 +180,8 @@ impl<'a> Combiner<'a> {
         }
     }
 
-    /// Combines `len` neighbouring elements.
-    fn combine(
+    /// Combines `len` neighbouring elements, at most [`RUN`].
+    pub(super) fn combine(
         &mut self,
         updates: &[&[u8]],
         from: usize,

@@ -1,14 +1,22 @@
 //! `sort`: stable, along any dimension, of any number of operands, by any comparator.
 //!
-//! A comparator comes from a program and need not be an order at all, so the sort is a merge sort
-//! that ends, and stays in bounds, whatever the comparator answers.
+//! A comparator that compares one thing made of the left elements with the same thing made of the
+//! right ones, as frameworks write it, is an order of keys (`sort_key`). Any other comparator
+//! comes from a program and need not be an order at all, so the sort is a merge sort that ends,
+//! and stays in bounds, whatever the comparator answers.
 
-use crate::backend::cpu::scalar_body::ScalarBody;
+use bytemuck::{cast_slice, cast_slice_mut};
+
+use super::element::with_width;
+use super::sort_key::{SortKey, arrange};
+use crate::backend::cpu::scalar_body::{Evaluator, ScalarBody};
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 
 /// `sort` of dense operands of equal dimensions.
 #[derive(Debug)]
 pub(crate) struct Sort {
+    /// Keys that say the same as the comparator, the first one before the others.
+    keys: Vec<SortKey>,
     comparator: ScalarBody,
     widths: Vec<usize>,
     /// The length of a line, and the distance between its elements.
@@ -17,15 +25,17 @@ pub(crate) struct Sort {
 }
 
 impl Sort {
-    /// A sort along `dimension` of operands with `dims`.
+    /// A sort along `dimension` of operands with `dims`; `keys` are none when the comparator is
+    /// no order of keys.
     pub(crate) fn new(
         comparator: ScalarBody,
+        keys: Vec<SortKey>,
         widths: Vec<usize>,
         dims: &[usize],
         dimension: usize,
     ) -> Self {
         let stride = dims[dimension + 1..].iter().product();
-        Self { comparator, widths, len: dims[dimension], stride }
+        Self { keys, comparator, widths, len: dims[dimension], stride }
     }
 }
 
@@ -39,30 +49,90 @@ impl Kernel for Sort {
             return;
         }
         let operands: Vec<&[u8]> = inputs.iter().map(|input| input.bytes()).collect();
-        let mut evaluator = self.comparator.evaluator(1);
-        let mut arguments: Vec<&[u8]> = vec![&[]; 2 * operands.len()];
+        let mut comparator = Comparator::new(self, &operands);
+        let mut keys: Vec<_> = self.keys.iter().map(SortKey::evaluator).collect();
+        // The operands of a line, when its elements are not neighbours.
+        let mut gathered: Vec<Vec<u128>> =
+            self.widths.iter().map(|width| vec![0; (width * self.len).div_ceil(16)]).collect();
         let mut order: Vec<usize> = Vec::with_capacity(self.len);
         let mut spare = vec![0; self.len];
         for line in 0..num_elements / self.len {
             let first = line / self.stride * self.stride * self.len + line % self.stride;
             order.clear();
-            order.extend((0..self.len).map(|i| first + i * self.stride));
-            merge_sort(&mut order, &mut spare, &mut |a, b| {
-                for (i, (operand, &width)) in operands.iter().zip(&self.widths).enumerate() {
-                    arguments[2 * i] = &operand[a * width..(a + 1) * width];
-                    arguments[2 * i + 1] = &operand[b * width..(b + 1) * width];
-                }
-                evaluator.run(&arguments, 1);
-                evaluator.output(0, 1).first().is_some_and(|&byte| byte != 0)
-            });
-            for ((out, operand), &width) in outputs.iter_mut().zip(&operands).zip(&self.widths) {
-                for (i, &from) in order.iter().enumerate() {
-                    let to = first + i * self.stride;
-                    out[to * width..(to + 1) * width]
-                        .copy_from_slice(&operand[from * width..(from + 1) * width]);
-                }
+            let lines = self.line(&operands, first, &mut gathered);
+            if !arrange(&mut keys, &lines, &self.widths, self.len, &mut order) {
+                order.clear();
+                order.extend(0..self.len);
+                merge_sort(&mut order, &mut spare, &mut |a, b| {
+                    comparator.less(first + a * self.stride, first + b * self.stride)
+                });
+            }
+            for ((out, line), &width) in outputs.iter_mut().zip(&lines).zip(&self.widths) {
+                with_width!(width, T => {
+                    let line = cast_slice::<_, T>(line);
+                    let out = cast_slice_mut::<_, T>(out)[first..].iter_mut();
+                    for (out, &from) in out.step_by(self.stride).zip(&order) {
+                        *out = line[from];
+                    }
+                });
             }
         }
+    }
+}
+
+impl Sort {
+    /// The elements of each operand along the line that starts at `first`.
+    fn line<'a>(
+        &self,
+        operands: &[&'a [u8]],
+        first: usize,
+        gathered: &'a mut [Vec<u128>],
+    ) -> Vec<&'a [u8]> {
+        let sources = operands.iter().zip(&self.widths).zip(gathered);
+        sources
+            .map(|((&operand, &width), gathered)| {
+                if self.stride == 1 {
+                    return &operand[first * width..(first + self.len) * width];
+                }
+                let line = &mut cast_slice_mut(gathered)[..self.len * width];
+                with_width!(width, T => {
+                    let elements = cast_slice::<_, T>(operand)[first..].iter().step_by(self.stride);
+                    for (to, &from) in cast_slice_mut::<_, T>(line).iter_mut().zip(elements) {
+                        *to = from;
+                    }
+                });
+                &*line
+            })
+            .collect()
+    }
+}
+
+/// The comparator on the elements of operands.
+struct Comparator<'a> {
+    evaluator: Evaluator<'a>,
+    operands: &'a [&'a [u8]],
+    widths: &'a [usize],
+    arguments: Vec<&'a [u8]>,
+}
+
+impl<'a> Comparator<'a> {
+    fn new(sort: &'a Sort, operands: &'a [&'a [u8]]) -> Self {
+        Self {
+            evaluator: sort.comparator.evaluator(1),
+            operands,
+            widths: &sort.widths,
+            arguments: vec![&[]; 2 * operands.len()],
+        }
+    }
+
+    /// Whether the element at `a` comes before the one at `b`.
+    fn less(&mut self, a: usize, b: usize) -> bool {
+        for (i, (operand, &width)) in self.operands.iter().zip(self.widths).enumerate() {
+            self.arguments[2 * i] = &operand[a * width..(a + 1) * width];
+            self.arguments[2 * i + 1] = &operand[b * width..(b + 1) * width];
+        }
+        self.evaluator.run(&self.arguments, 1);
+        self.evaluator.output(0, 1).first().is_some_and(|&byte| byte != 0)
     }
 }
 

@@ -106,8 +106,9 @@ impl Lowering<'_> {
         if !parameters.iter().map(|ty| ty.dtype).eq(expected) {
             return Err(refuse("with this comparator"));
         }
+        let keys = self.sort_keys(op, comparator)?;
         let comparator = self.scalar_body(op, comparator)?;
-        let kernel = Sort::new(comparator, self.widths(inputs)?, dims, dimension);
+        let kernel = Sort::new(comparator, keys, self.widths(inputs)?, dims, dimension);
         let sources = inputs.iter().map(|&input| self.dense(input)).collect::<Result<Vec<_>>>()?;
         self.consume(&op.operands);
         let mut sorted = Vec::with_capacity(count);

@@ -64,7 +64,7 @@ impl Lowering<'_> {
                 let reader = self.index(op, indices)?;
                 let indices_dims = self.tensor(indices)?.shape.dims();
                 let updates_dims = self.tensor(operand(op, count + 1)?)?.shape.dims();
-                let update = self.update(op)?;
+                let update = self.update(op, region(op)?)?;
                 let widths = self.widths(&op.results)?;
                 let kernel =
                     Scatter::new(update, widths, reader, scatter, dims, indices_dims, updates_dims);
@@ -72,8 +72,9 @@ impl Lowering<'_> {
             }
             OpKind::Sort { dimension, .. } => {
                 let comparator = self.scalar_body(op, region(op)?)?;
+                let keys = self.sort_keys(op, region(op)?)?;
                 let widths = self.widths(&op.operands)?;
-                self.kernel(op, Sort::new(comparator, widths, dims, *dimension))
+                self.kernel(op, Sort::new(comparator, keys, widths, dims, *dimension))
             }
             OpKind::RngBitGenerator(algorithm) => {
                 let bits = self.tensor(result_of(op, 1)?)?;
@@ -87,9 +88,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a scatter's body does.
-    fn update(&self, op: &OpData) -> Result<Update> {
-        let region = region(op)?;
+    /// What the body of a scatter does.
+    pub(super) fn update(&self, op: &OpData, region: Region) -> Result<Update> {
         if let Some((binary, dtype)) = self.recognise(region)
             && let Some(kernel) = elementwise::binary(binary, dtype)
         {

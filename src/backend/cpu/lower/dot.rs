@@ -112,7 +112,12 @@ impl Lowering<'_> {
     }
 
     /// An operand stored as elements of `to`.
-    fn converted(&mut self, op: &OpData, operand: Value, to: DType) -> Result<(Slot, View)> {
+    pub(super) fn converted(
+        &mut self,
+        op: &OpData,
+        operand: Value,
+        to: DType,
+    ) -> Result<(Slot, View)> {
         let ty = self.tensor(operand)?;
         let (slot, view) = self.stored(operand)?;
         if ty.dtype == to {
@@ -130,7 +135,7 @@ impl Lowering<'_> {
 
     /// Defines `result` as a view of a product, rounded to the result's type by a loop that later
     /// operations may join.
-    fn define_converted(
+    pub(super) fn define_converted(
         &mut self,
         op: &OpData,
         result: Value,

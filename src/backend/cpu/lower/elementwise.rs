@@ -2,7 +2,9 @@
 
 use super::{Lowering, Place, first};
 use crate::backend::cpu::fuse::Group;
-use crate::backend::cpu::kernels::{compare, convert, elementwise, narrow};
+use crate::backend::cpu::kernels::carrier::carrier_for;
+use crate::backend::cpu::kernels::elementwise::UnaryKernel;
+use crate::backend::cpu::kernels::{compare, convert, elementwise};
 use crate::backend::cpu::step::Slot;
 use crate::backend::cpu::tile::{Node, TILE, TileKernel};
 use crate::backend::cpu::view::View;
@@ -10,9 +12,54 @@ use crate::ifrt::{DType, Result, Status};
 use crate::stablehlo::entity::Entity;
 use crate::stablehlo::{OpData, OpKind, TensorType, Value};
 
-/// The loop of an elementwise operation on operands of one element type, if it exists: for
-/// `select`, that of the values it chooses between.
-pub(super) fn tile_kernel(kind: &OpKind, from: DType, to: DType) -> Option<TileKernel> {
+/// The loops of an elementwise operation.
+pub(super) struct Loops {
+    kernel: TileKernel,
+    /// Bytes per element of what `kernel` makes.
+    width: usize,
+    /// What an operand goes through first, and its bytes per element then.
+    into: Option<(UnaryKernel, usize)>,
+    /// What the result goes through last, and its bytes per element then.
+    back: Option<(UnaryKernel, usize)>,
+}
+
+impl Loops {
+    /// The loops of an operation on operands of one element type, if they exist: for `select`,
+    /// that of the values it chooses between.
+    pub(super) fn new(kind: &OpKind, from: DType, to: DType) -> Option<Self> {
+        let carrier = carrier_for(kind, from);
+        let computed = carrier.map_or(from, |carrier| carrier.dtype);
+        let back = carrier.filter(|_| to == from);
+        let result = if back.is_some() { computed } else { to };
+        Some(Self {
+            kernel: tile_kernel(kind, computed, result)?,
+            width: result.size_bytes(),
+            into: carrier.map(|carrier| (carrier.into, computed.size_bytes())),
+            back: back.map(|carrier| (carrier.back, to.size_bytes())),
+        })
+    }
+
+    /// The result on `operands`, put together by `apply`.
+    pub(super) fn apply(
+        &self,
+        operands: &[Node],
+        mut apply: impl FnMut(TileKernel, &[Node], usize) -> Node,
+    ) -> Node {
+        let mut operands = operands.to_vec();
+        if let Some((into, width)) = self.into {
+            for operand in &mut operands {
+                *operand = apply(TileKernel::Unary(into), &[*operand], width);
+            }
+        }
+        let node = apply(self.kernel, &operands, self.width);
+        match self.back {
+            Some((back, width)) => apply(TileKernel::Unary(back), &[node], width),
+            None => node,
+        }
+    }
+}
+
+fn tile_kernel(kind: &OpKind, from: DType, to: DType) -> Option<TileKernel> {
     Some(match kind {
         OpKind::Unary(op) => TileKernel::Unary(elementwise::unary(*op, from)?),
         OpKind::Binary(op) => TileKernel::Binary(elementwise::binary(*op, from)?),
@@ -40,30 +87,16 @@ impl Lowering<'_> {
         if matches!(op.kind, OpKind::Convert) && from == ty.dtype {
             return self.alias(first(&op.operands)?, result);
         }
-        // Narrow integers are unpacked to bytes and packed again.
-        let bytes = narrow::computed_in(from).filter(|_| narrow::is_byte_arithmetic(&op.kind));
-        let (computed, packed) = match bytes {
-            Some(bytes) if ty.dtype == from => (bytes, convert::convert(bytes, from)),
-            _ => (ty.dtype, None),
-        };
-        let unpacked = bytes.and_then(|bytes| convert::convert(from, bytes));
-        let kernel = tile_kernel(&op.kind, bytes.unwrap_or(from), computed)
-            .ok_or_else(|| self.unimplemented(op))?;
+        let loops = Loops::new(&op.kind, from, ty.dtype).ok_or_else(|| self.unimplemented(op))?;
         let group = self.group_for(&op.operands, ty.shape.num_elements())?;
         let mut nodes = Vec::with_capacity(op.operands.len());
         for &operand in &op.operands {
-            let mut node = self.node(operand, ty, group)?;
-            if let Some(unpacked) = unpacked {
-                node = self.group(group)?.apply(TileKernel::Unary(unpacked), &[node], 1);
-            }
-            nodes.push(node);
+            nodes.push(self.node(operand, ty, group)?);
         }
         self.consume(&op.operands);
         let group_data = self.group(group)?;
-        let mut node = group_data.apply(kernel, &nodes, ty.dtype.size_bytes());
-        if let Some(packed) = packed {
-            node = group_data.apply(TileKernel::Unary(packed), &[node], 1);
-        }
+        let node = loops
+            .apply(&nodes, |kernel, operands, width| group_data.apply(kernel, operands, width));
         group_data.values.push((result, node));
         self.places[result.index()] = Some(Place::Pending { group, node });
         Ok(())

@@ -1,9 +1,11 @@
-//! Linear algebra: each operation one kernel over a stack of matrices.
+//! Linear algebra and Fourier transforms: each operation one kernel over a stack of arrays.
 
 use super::Lowering;
 use super::data::operand;
+use crate::backend::cpu::kernels::fft::Fft;
 use crate::backend::cpu::kernels::linalg::{Cholesky, TriangularSolve};
-use crate::ifrt::Result;
+use crate::ifrt::{DType, Result};
+use crate::stablehlo::op::FftType;
 use crate::stablehlo::{OpData, OpKind, Value};
 
 impl Lowering<'_> {
@@ -21,6 +23,14 @@ impl Lowering<'_> {
                 let kernel = TriangularSolve::new(dtype, dims, *solve);
                 self.kernel(op, kernel.ok_or_else(|| self.unimplemented(op))?)
             }
+            _ => Err(self.unimplemented(op)),
+        }
+    }
+
+    pub(super) fn fft(&mut self, op: &OpData, fft_type: FftType, lengths: &[usize]) -> Result<()> {
+        match self.tensor(operand(op, 0)?)?.dtype {
+            DType::F32 | DType::C64 => self.kernel(op, Fft::<f32>::new(fft_type, lengths)),
+            DType::F64 | DType::C128 => self.kernel(op, Fft::<f64>::new(fft_type, lengths)),
             _ => Err(self.unimplemented(op)),
         }
     }

@@ -5,6 +5,7 @@
 //! somebody needs their values; everything else becomes a step at once.
 
 mod collective;
+mod comparator;
 mod control;
 mod custom_call;
 mod data;
@@ -12,6 +13,7 @@ mod dot;
 mod elementwise;
 mod linalg;
 mod movement;
+mod normalization;
 mod reduce;
 mod region;
 
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use super::buffer::{Block, Memory};
 use super::fuse::Group;
 use super::inline::inline;
+use super::kernels::batch_norm::Mode;
 use super::kernels::shape::Copy;
 use super::plan::plan;
 use super::step::{Body, Compute, Kernel, Program, Slot, Step};
@@ -161,6 +164,12 @@ impl<'f> Lowering<'f> {
             OpKind::ReduceWindow(window) => self.reduce_window(op, window),
             OpKind::DotGeneral(dot) => self.dot_general(op, dot),
             OpKind::Convolution(conv) => self.convolution(op, conv),
+            OpKind::SelectAndScatter(window) => self.select_and_scatter(op, window),
+            OpKind::BatchNormInference(norm) => self.batch_norm(op, Mode::Inference, *norm),
+            OpKind::BatchNormTraining(norm) => self.batch_norm(op, Mode::Training, *norm),
+            OpKind::BatchNormGrad(norm) => self.batch_norm(op, Mode::Gradient, *norm),
+            OpKind::Map { .. } => self.map(op),
+            OpKind::Fft { fft_type, lengths } => self.fft(op, *fft_type, lengths),
             OpKind::Cholesky { .. } | OpKind::TriangularSolve(_) => self.linalg(op),
             OpKind::CustomCall { call_target_name, attributes, .. } => {
                 self.custom_call(op, call_target_name, attributes)

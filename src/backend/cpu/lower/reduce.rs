@@ -1,26 +1,34 @@
-//! `reduce` and `reduce_window`.
+//! `reduce`, `reduce_window` and `select_and_scatter`.
 
-use super::data::region;
+use super::data::{operand, region};
 use super::{Lowering, checked_size, first};
 use crate::backend::Reduction;
+use crate::backend::cpu::kernels::carrier::carrier;
 use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::fold::{Combine, Fold};
 use crate::backend::cpu::kernels::pad::Pad;
 use crate::backend::cpu::kernels::reduce::Reduce;
+use crate::backend::cpu::kernels::select_and_scatter::SelectAndScatter;
 use crate::backend::cpu::step::Slot;
 use crate::backend::cpu::view::View;
-use crate::ifrt::Result;
+use crate::ifrt::{DType, Result};
 use crate::stablehlo::op::{Binary, Window};
 use crate::stablehlo::{OpData, Value};
 
 impl Lowering<'_> {
     pub(super) fn reduce(&mut self, op: &OpData, dimensions: &[usize]) -> Result<()> {
         let known = self.recognise(region(op)?).and_then(|(binary, _)| reduction(binary));
-        if let Some(reduction) = known {
-            let ty = self.tensor(first(&op.operands)?)?;
-            let kernel = Reduce::new(reduction, ty.dtype, ty.shape.dims(), dimensions);
-            let kernel = kernel.ok_or_else(|| self.unimplemented(op))?;
-            return self.kernel(op, kernel);
+        let ty = self.tensor(first(&op.operands)?)?;
+        // Narrow types are converted on the way in and once on the way out.
+        let dtype = carrier(ty.dtype).map_or(ty.dtype, |carrier| carrier.dtype);
+        let kernel =
+            known.and_then(|reduction| Reduce::new(reduction, dtype, ty.shape.dims(), dimensions));
+        if let Some(kernel) = kernel {
+            return if dtype == ty.dtype {
+                self.kernel(op, kernel)
+            } else {
+                self.converted_reduce(op, kernel, dtype)
+            };
         }
         let (operands, inits) = op.operands.split_at(op.operands.len() / 2);
         let mut stored = Vec::with_capacity(operands.len());
@@ -28,6 +36,21 @@ impl Lowering<'_> {
             stored.push(self.stored(operand)?);
         }
         self.fold(op, stored, inits, dimensions)
+    }
+
+    /// A reduction in another type than that of the operand.
+    fn converted_reduce(&mut self, op: &OpData, kernel: Reduce, dtype: DType) -> Result<()> {
+        let mut inputs = Vec::with_capacity(op.operands.len());
+        for &operand in &op.operands {
+            let (slot, view) = self.converted(op, operand, dtype)?;
+            inputs.push(self.copy_unless_dense(slot, &view, dtype.size_bytes()));
+        }
+        self.consume(&op.operands);
+        let result = first(&op.results)?;
+        let view = View::from(&self.tensor(result)?.shape);
+        let reduced = self.new_slot(view.num_elements() * dtype.size_bytes());
+        self.emit(kernel, inputs, vec![reduced]);
+        self.define_converted(op, result, reduced, &view, dtype)
     }
 
     /// A fold of stored operands along `dimensions` of their views.
@@ -75,6 +98,24 @@ impl Lowering<'_> {
         let rank = result_dims.len();
         let dimensions: Vec<usize> = (rank..2 * rank).collect();
         self.fold(op, stored, inits, &dimensions)
+    }
+
+    pub(super) fn select_and_scatter(&mut self, op: &OpData, window: &Window) -> Result<()> {
+        let [select, scatter] = op.regions.as_slice() else {
+            return Err(self.unimplemented(op));
+        };
+        let select = self.scalar_body(op, *select)?;
+        let scatter = self.update(op, *scatter)?;
+        let (ty, source) = (self.tensor(operand(op, 0)?)?, self.tensor(operand(op, 1)?)?);
+        let kernel = SelectAndScatter::new(
+            select,
+            scatter,
+            ty.dtype.size_bytes(),
+            ty.shape.dims(),
+            source.shape.dims(),
+            window,
+        );
+        self.kernel(op, kernel)
     }
 
     /// The operand of a window operation, dilated and padded with `value`.

@@ -1,6 +1,6 @@
 //! Bodies of reductions, scatters and sorts: recognised operations, or tile programs.
 
-use super::elementwise::tile_kernel;
+use super::elementwise::Loops;
 use super::{Lowering, first, op_name};
 use crate::backend::cpu::scalar_body::ScalarBody;
 use crate::backend::cpu::tile::{Builder, Node};
@@ -41,7 +41,21 @@ impl Lowering<'_> {
     pub(super) fn scalar_body(&self, op: &OpData, region: Region) -> Result<ScalarBody> {
         let function = self.function;
         let block = &function.blocks[function.regions[region].block];
-        let (terminator, ops) =
+        let terminator =
+            block.ops.last().ok_or_else(|| Status::internal("a block has no terminator"))?;
+        self.scalar_body_of(op, region, &function.ops[*terminator].operands)
+    }
+
+    /// As [`Lowering::scalar_body`], for what the body computes of `yielded`.
+    pub(super) fn scalar_body_of(
+        &self,
+        op: &OpData,
+        region: Region,
+        yielded: &[Value],
+    ) -> Result<ScalarBody> {
+        let function = self.function;
+        let block = &function.blocks[function.regions[region].block];
+        let (_, ops) =
             block.ops.split_last().ok_or_else(|| Status::internal("a block has no terminator"))?;
         let mut body =
             BodyBuilder { nodes: Vec::new(), builder: Builder::default(), constants: Vec::new() };
@@ -73,19 +87,20 @@ impl Lowering<'_> {
                     if same_bits {
                         first(&operands)?
                     } else {
-                        let kernel = tile_kernel(kind, from, ty.dtype).ok_or_else(|| {
+                        let loops = Loops::new(kind, from, ty.dtype).ok_or_else(|| {
                             self.unimplemented_because(
                                 op,
                                 &format!("with `{}` in its body", op_name(kind)),
                             )
                         })?;
-                        body.builder.apply(kernel, &operands, ty.dtype.size_bytes())
+                        loops.apply(&operands, |kernel, operands, width| {
+                            body.builder.apply(kernel, operands, width)
+                        })
                     }
                 }
             };
             body.nodes.push((result, node));
         }
-        let yielded = &function.ops[*terminator].operands;
         let outputs = yielded
             .iter()
             .map(|&value| self.body_operand(op, &mut body, value))

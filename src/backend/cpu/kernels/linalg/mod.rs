@@ -20,6 +20,14 @@ macro_rules! with_field {
                 type $T = f64;
                 $body
             }
+            $crate::ifrt::DType::C64 => {
+                type $T = num_complex::Complex<f32>;
+                $body
+            }
+            $crate::ifrt::DType::C128 => {
+                type $T = num_complex::Complex<f64>;
+                $body
+            }
             _ => $otherwise,
         }
     };
