@@ -5,11 +5,20 @@
 //! stores exactly the values still needed. Nothing outside an open group depends on it, so two
 //! open groups of one size may always be merged.
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use super::kernels::shape::copy_range_bytes;
 use super::step::{Input, Kernel, Scratch, Slot};
 use super::tile::{Builder, MAX_INPUTS, Node, TILE, TileKernel, TileProgram};
 use super::view::View;
 use crate::stablehlo::Value;
+
+/// Loops from this many elements on are run by several threads, in parts: waking them costs about
+/// as much as computing a few tiles.
+const PARALLEL: usize = 4 * PART;
+
+/// How many elements a thread takes at once.
+const PART: usize = 16 * TILE;
 
 /// How long a group may grow: its registers and sources are to stay in the L1 cache.
 const MAX_NODES: usize = 64;
@@ -163,6 +172,38 @@ impl Kernel for FusedLoop {
     }
 
     fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], scratch: &mut Scratch) {
+        if self.num_elements < PARALLEL {
+            self.run_part(inputs, outputs, 0, self.num_elements, scratch);
+            return;
+        }
+        let mut rest: Vec<&mut [u8]> = outputs.iter_mut().map(|out| &mut **out).collect();
+        let mut parts = Vec::with_capacity(self.num_elements.div_ceil(PART));
+        for start in (0..self.num_elements).step_by(PART) {
+            let len = PART.min(self.num_elements - start);
+            let mut part = Vec::with_capacity(rest.len());
+            for (out, &width) in rest.iter_mut().zip(&self.widths) {
+                let (now, later) = std::mem::take(out).split_at_mut(len * width);
+                part.push(now);
+                *out = later;
+            }
+            parts.push((start, len, part));
+        }
+        parts.into_par_iter().for_each_init(Scratch::default, |scratch, (start, len, mut part)| {
+            self.run_part(inputs, &mut part, start, len, scratch);
+        });
+    }
+}
+
+impl FusedLoop {
+    /// Computes `count` elements from `first` on into outputs that begin there.
+    fn run_part(
+        &self,
+        inputs: &[Input<'_>],
+        outputs: &mut [&mut [u8]],
+        first: usize,
+        count: usize,
+        scratch: &mut Scratch,
+    ) {
         let Scratch { registers, tiles } = scratch;
         tiles.reserve(self.sources.len());
         for (index, source) in self.sources.iter().enumerate() {
@@ -170,13 +211,13 @@ impl Kernel for FusedLoop {
             if let Access::Strided(view) = &source.access
                 && view.is_splat()
             {
-                let len = TILE.min(self.num_elements);
-                let tile = tiles.bytes_mut(index, len * source.width);
+                let tile = tiles.bytes_mut(index, TILE.min(count) * source.width);
                 copy_range_bytes(source.width, inputs[source.input].bytes(), view, 0, tile);
             }
         }
-        for start in (0..self.num_elements).step_by(TILE) {
-            let len = TILE.min(self.num_elements - start);
+        for done in (0..count).step_by(TILE) {
+            let len = TILE.min(count - done);
+            let start = first + done;
             for (index, source) in self.sources.iter().enumerate() {
                 if let Access::Strided(view) = &source.access
                     && !view.is_splat()
@@ -192,18 +233,18 @@ impl Kernel for FusedLoop {
                 *tile_input = match source.access {
                     Access::Strided(_) => tiles.bytes(index, len * source.width),
                     Access::Contiguous { offset } => {
-                        let bytes = match inputs[source.input] {
-                            Input::Bytes(bytes) => bytes,
-                            Input::Output(output) => &*outputs[output],
+                        // An input that is an output is read at the loop's own position.
+                        let (bytes, at) = match inputs[source.input] {
+                            Input::Bytes(bytes) => (bytes, offset + start),
+                            Input::Output(output) => (&*outputs[output], done),
                         };
-                        let first = (offset + start) * source.width;
-                        &bytes[first..first + len * source.width]
+                        &bytes[at * source.width..(at + len) * source.width]
                     }
                 };
             }
             self.program.run(&tile_inputs, len, registers);
             for (index, (out, &width)) in outputs.iter_mut().zip(&self.widths).enumerate() {
-                out[start * width..(start + len) * width]
+                out[done * width..(done + len) * width]
                     .copy_from_slice(self.program.output(index, len, registers));
             }
         }

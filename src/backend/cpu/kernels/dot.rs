@@ -5,6 +5,8 @@ use faer::linalg::matmul::matmul;
 use faer::traits::ComplexField;
 use faer::{Accum, MatMut, MatRef, Par};
 use num_complex::Complex;
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
 
 use super::element::{Bool, Element, with_integer};
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
@@ -126,13 +128,52 @@ impl Kernel for Dot {
     }
 }
 
-fn run_faer<T: Pod + ComplexField>(dot: &Dot, lhs: &[u8], rhs: &[u8], out: &mut [u8]) {
+/// Products of this many multiplications on are shared by several threads.
+const PARALLEL: usize = 1 << 20;
+
+/// How many rows of a result are computed at once: by the shape alone, so that the bits do not
+/// depend on how many threads there are.
+fn panel_rows(rows: usize) -> usize {
+    (rows / 8).next_multiple_of(32).clamp(64, 256)
+}
+
+fn run_faer<T: Pod + ComplexField + Send + Sync>(
+    dot: &Dot,
+    lhs: &[u8],
+    rhs: &[u8],
+    out: &mut [u8],
+) {
     let (lhs, rhs) = (cast_slice::<_, T>(lhs), cast_slice::<_, T>(rhs));
     let (rows, columns) = (dot.lhs.rows, dot.rhs.columns);
-    dot.for_each(cast_slice_mut(out), |l, r, out| {
-        let out = MatMut::from_row_major_slice_mut(out, rows, columns);
-        let (l, r) = (dot.lhs.matrix(lhs, l), dot.rhs.matrix(rhs, r));
+    let height = panel_rows(rows);
+    let out = cast_slice_mut::<_, T>(out);
+    let multiplications = out.len().saturating_mul(dot.lhs.columns);
+    let panel = |l: usize, r: usize, first: usize, out: &mut [T]| {
+        let count = out.len() / columns;
+        let out = MatMut::from_row_major_slice_mut(out, count, columns);
+        let (l, r) = (dot.lhs.matrix(lhs, l).subrows(first, count), dot.rhs.matrix(rhs, r));
         matmul(out, Accum::Replace, l, r, T::one_impl(), Par::Seq);
+    };
+    if multiplications < PARALLEL || out.len() <= height * columns {
+        dot.for_each(out, |l, r, out| {
+            for (i, out) in out.chunks_mut(height * columns).enumerate() {
+                panel(l, r, i * height, out);
+            }
+        });
+        return;
+    }
+    let mut matrices = Vec::new();
+    let mut odometer = Odometer::new(
+        &dot.batch_dims,
+        [&dot.lhs.batch_strides, &dot.rhs.batch_strides],
+        [dot.lhs.offset, dot.rhs.offset],
+    );
+    while let Some((positions, _)) = odometer.next() {
+        matrices.push(positions);
+    }
+    out.par_chunks_exact_mut(rows * columns).zip(matrices).for_each(|(out, [l, r])| {
+        let panels = out.par_chunks_mut(height * columns).enumerate();
+        panels.for_each(|(i, out)| panel(l, r, i * height, out));
     });
 }
 
@@ -218,6 +259,7 @@ mod tests {
             (3, 4, 1),
             (7, 9, 5),
             (33, 17, 2),
+            (300, 150, 40),
             (2, 0, 3),
             (0, 2, 3),
         ] {

@@ -1,10 +1,12 @@
 //! `reduce` by a known operation.
 //!
-//! The order of the fold is fixed by the shape alone: rows in lanes, then blocks pairwise, so that
+//! The order of the fold is fixed by the shape alone, not by how many threads fold: rows in lanes, then blocks pairwise, so that
 //! the rounding error of a long sum grows with its logarithm. 16-bit floats accumulate in `f32`
 //! and round once. The initial value is folded in last.
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use super::element::{Bitwise, Bool, Element, with_element, with_integer};
 use crate::backend::Reduction;
@@ -17,6 +19,8 @@ const LANES: usize = 16;
 const ROW_LEAF: usize = 512;
 /// As [`ROW_LEAF`], for rows folded into each other.
 const COLUMN_LEAF: usize = 32;
+/// Stages from this many elements on are folded by several threads.
+const PARALLEL: usize = 1 << 17;
 /// How many columns are folded at once: a few lines of accumulators stay in the L1 cache.
 const COLUMNS: usize = 512;
 
@@ -117,14 +121,14 @@ fn run_bitwise<T: Bitwise>(reduce: &Reduce, operand: &[u8], init: &[u8], out: &m
 }
 
 #[expect(clippy::too_many_arguments, reason = "each operation and type is one instance of this")]
-fn run<T: Pod, A: Pod>(
+fn run<T: Pod + Sync, A: Pod + Send + Sync>(
     reduce: &Reduce,
     operand: &[u8],
     init: &[u8],
     out: &mut [u8],
-    widen: impl Fn(T) -> A + Copy,
+    widen: impl Fn(T) -> A + Copy + Sync,
     narrow: impl Fn(A) -> T,
-    fold: impl Fn(A, A) -> A + Copy,
+    fold: impl Fn(A, A) -> A + Copy + Sync,
     identity: A,
 ) {
     let operand = cast_slice::<_, T>(operand);
@@ -155,45 +159,72 @@ fn run<T: Pod, A: Pod>(
 
 impl Stage {
     /// Folds into `out`, which holds the identity everywhere.
-    fn run<S: Pod, A: Pod>(
+    fn run<S: Pod + Sync, A: Pod + Send + Sync>(
         &self,
         input: &[S],
         out: &mut [A],
-        widen: impl Fn(S) -> A + Copy,
-        fold: impl Fn(A, A) -> A + Copy,
+        widen: impl Fn(S) -> A + Copy + Sync,
+        fold: impl Fn(A, A) -> A + Copy + Sync,
         identity: A,
     ) {
         if self.count == 0 || out.is_empty() {
             return;
         }
+        let parallel = input.len() >= PARALLEL;
         if self.inner == 1 {
-            for (row, out) in input.chunks_exact(self.count).zip(out) {
-                *out = fold_row(row, widen, fold, identity);
+            let fold_line =
+                |(row, out): (&[S], &mut A)| *out = fold_row(row, widen, fold, identity);
+            if parallel && out.len() > 1 {
+                let rows = input.par_chunks_exact(self.count);
+                let least = (ROW_LEAF / self.count).max(1);
+                rows.zip(out).with_min_len(least).for_each(fold_line);
+            } else {
+                input.chunks_exact(self.count).zip(out).for_each(fold_line);
             }
+            return;
+        }
+        let fold_columns = |block: &[S], at: usize, out: &mut [A]| {
+            let start = at * COLUMNS;
+            let rows = Rows { block, width: self.inner, columns: (start, start + out.len()) };
+            rows.fold(0, self.count, out, widen, fold, identity);
+        };
+        if parallel {
+            let blocks = input.par_chunks_exact(self.count * self.inner);
+            blocks.zip(out.par_chunks_exact_mut(self.inner)).for_each(|(block, out)| {
+                let parts = out.par_chunks_mut(COLUMNS).enumerate();
+                parts.for_each(|(at, out)| fold_columns(block, at, out));
+            });
             return;
         }
         let blocks = input.chunks_exact(self.count * self.inner);
         for (block, out) in blocks.zip(out.chunks_exact_mut(self.inner)) {
-            for start in (0..self.inner).step_by(COLUMNS) {
-                let end = self.inner.min(start + COLUMNS);
-                let rows = Rows { block, width: self.inner, columns: (start, end) };
-                rows.fold(0, self.count, &mut out[start..end], widen, fold, identity);
+            for (at, out) in out.chunks_mut(COLUMNS).enumerate() {
+                fold_columns(block, at, out);
             }
         }
     }
 }
 
-fn fold_row<S: Pod, A: Pod>(
+fn fold_row<S: Pod + Sync, A: Pod + Send + Sync>(
     row: &[S],
-    widen: impl Fn(S) -> A + Copy,
-    fold: impl Fn(A, A) -> A + Copy,
+    widen: impl Fn(S) -> A + Copy + Sync,
+    fold: impl Fn(A, A) -> A + Copy + Sync,
     identity: A,
 ) -> A {
     if row.len() > ROW_LEAF {
         let leaves = row.len().div_ceil(ROW_LEAF);
         let (left, right) = row.split_at(leaves.div_ceil(2) * ROW_LEAF);
-        let left = fold_row(left, widen, fold, identity);
-        return fold(left, fold_row(right, widen, fold, identity));
+        // The tree is the same whoever folds its halves.
+        let (left, right) = if row.len() >= PARALLEL {
+            rayon::join(
+                || fold_row(left, widen, fold, identity),
+                || fold_row(right, widen, fold, identity),
+            )
+        } else {
+            let left = fold_row(left, widen, fold, identity);
+            (left, fold_row(right, widen, fold, identity))
+        };
+        return fold(left, right);
     }
     let mut lanes = [identity; LANES];
     let mut chunks = row.chunks_exact(LANES);

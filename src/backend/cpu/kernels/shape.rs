@@ -44,9 +44,24 @@ impl Kernel for Copy {
     }
 }
 
+/// Copies from this many elements on are shared by several threads.
+const PARALLEL: usize = 1 << 17;
+
 /// Copies a whole collapsed view.
-fn copy<T: Pod>(source: &[T], view: &View, out: &mut [T]) {
+fn copy<T: Pod + Send + Sync>(source: &[T], view: &View, out: &mut [T]) {
     let rank = view.dims.len();
+    if out.len() >= PARALLEL && view.dims[0] > 1 {
+        // The outermost dimension is cut in two, in whole blocks if it is longer than one.
+        let half = view.dims[0] / 2;
+        let half = if half > BLOCK { half.next_multiple_of(BLOCK) } else { half };
+        let (mut first, mut second) = (view.clone(), view.clone());
+        first.dims[0] = half;
+        second.dims[0] -= half;
+        second.offset = advance(view.offset, view.strides[0], half);
+        let (out, rest) = out.split_at_mut(first.num_elements());
+        rayon::join(|| copy(source, &first, out), || copy(source, &second, rest));
+        return;
+    }
     // The dimension that is contiguous in the source, if it is not the innermost already.
     let contiguous = (0..rank).find(|&i| view.strides[i] == 1).filter(|&i| i + 1 < rank);
     match contiguous {
@@ -177,7 +192,9 @@ mod tests {
 
     #[test]
     fn copies_match_the_definition_around_block_boundaries() {
-        for (rows, columns) in [(1, 1), (31, 33), (32, 32), (33, 65), (100, 3), (3, 100)] {
+        // The last is cut into parts for threads.
+        let sizes = [(1, 1), (31, 33), (32, 32), (33, 65), (100, 3), (3, 100), (300, 250)];
+        for (rows, columns) in sizes {
             let source: Vec<u32> = (0..2 * rows * columns).collect();
             let (rows, columns) = (rows as usize, columns as usize);
             let cube = View::dense(&[2, rows, columns]);
