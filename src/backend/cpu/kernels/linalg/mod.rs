@@ -2,10 +2,12 @@
 
 mod cholesky;
 mod householder;
+mod spectral;
 mod triangular_solve;
 
 pub(crate) use cholesky::Cholesky;
 pub(crate) use householder::{Qr, ReflectorProduct};
+pub(crate) use spectral::{Eigh, Svd};
 pub(crate) use triangular_solve::TriangularSolve;
 
 /// Evaluates an expression with `$T` bound to the Rust type of a `DType` that has linear algebra.
