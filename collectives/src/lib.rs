@@ -19,6 +19,7 @@ mod descriptor;
 mod element;
 mod endpoint;
 pub mod environment;
+mod flight;
 mod identity;
 mod ids;
 mod reduce;
@@ -42,6 +43,7 @@ pub use environment::{
     Environment, EnvironmentError, InvalidDuration, InvalidTransport, KeySource, Limits,
     TransportChoice, parse_duration,
 };
+pub use flight::{FLIGHT_ENTRIES, FlightEntry, FlightLog, FlightRecorder, FlightState};
 pub use identity::{Identity, IdentityError, PeerName};
 pub use ids::{Attempt, InvalidJobId, JobId, Member, Rank};
 pub use rendezvous::{

@@ -16,9 +16,9 @@ use crate::transport::quic::{QuicTransport, transport_config};
 use crate::transport::shm::ShmTransport;
 use crate::transport::{LocalTransport, Transport};
 use crate::{
-    Communicator, Coordinator, EndpointError, Environment, EnvironmentError, JobSecret, JoinError,
-    JoinOptions, Limits, Member, Rank, RendezvousError, SecretError, Session, SessionError,
-    Topology, TransportChoice, environment,
+    Communicator, Coordinator, EndpointError, Environment, EnvironmentError, FlightLog,
+    FlightRecorder, JobSecret, JoinError, JoinOptions, Limits, Member, Rank, RendezvousError,
+    SecretError, Session, SessionError, Topology, TransportChoice, environment,
 };
 
 /// How long a process that leaves waits for its peers to have what it sent.
@@ -47,6 +47,7 @@ pub struct World {
     transport: Arc<dyn Transport>,
     /// Of the local members, in order.
     communicators: Vec<Communicator>,
+    recorder: Arc<FlightRecorder>,
     collective_timeout: Duration,
     /// None for a world of one that has no job.
     membership: Option<Membership>,
@@ -188,13 +189,16 @@ impl World {
         let (sharing, segment) = shared.map_err(WorldError::Sharing)?;
         tracing::info!("{rank} reaches {}", sharing.describe(*rank, &topology));
         let transport = share(transport, *rank, &topology, &sharing, segment.as_ref());
+        let recorder = Arc::new(FlightRecorder::new());
+        report_flights(&session, &recorder, &transport);
         let world = Self {
-            communicators: communicators(*rank, &topology, &transport, limits),
+            communicators: communicators(*rank, &topology, &transport, &recorder, limits),
             rank: *rank,
             topology,
             sharing,
             segment,
             transport,
+            recorder,
             collective_timeout: limits.collective,
             membership: Some(Membership { session, coordinator }),
         };
@@ -246,6 +250,11 @@ impl World {
         self.collective_timeout
     }
 
+    /// The last collectives of this process, those that run included.
+    pub fn flight_log(&self) -> FlightLog {
+        self.recorder.log(self.transport.now())
+    }
+
     /// Which processes share memory: the same value on all of them.
     pub fn sharing(&self) -> &Sharing {
         &self.sharing
@@ -263,13 +272,15 @@ impl World {
         let transport: Arc<dyn Transport> = Arc::new(LocalTransport::new(devices));
         let (sharing, segment) = shared_memory::alone(devices, choice);
         let transport = share(transport, rank, &topology, &sharing, segment.as_ref());
+        let recorder = Arc::new(FlightRecorder::new());
         Self {
-            communicators: communicators(rank, &topology, &transport, limits),
+            communicators: communicators(rank, &topology, &transport, &recorder, limits),
             rank,
             topology,
             sharing,
             segment,
             transport,
+            recorder,
             collective_timeout: limits.collective,
             membership: None,
         }
@@ -309,10 +320,13 @@ fn communicators(
     rank: Rank,
     topology: &Topology,
     transport: &Arc<dyn Transport>,
+    recorder: &Arc<FlightRecorder>,
     limits: Limits,
 ) -> Vec<Communicator> {
-    let communicator =
-        |member| Communicator::new(Member(member), Arc::clone(transport), limits.collective);
+    let communicator = |member| {
+        let (transport, recorder) = (Arc::clone(transport), Arc::clone(recorder));
+        Communicator::recorded(Member(member), transport, limits.collective, recorder)
+    };
     topology.members_of(rank).map(communicator).collect()
 }
 
@@ -335,6 +349,17 @@ impl Drop for World {
             );
         }
     }
+}
+
+/// Has the coordinator told what the process did last, when something fails.
+fn report_flights(session: &Session, recorder: &Arc<FlightRecorder>, clock: &Arc<dyn Transport>) {
+    // The recorder keeps what is returned below, and must not keep itself.
+    let (reader, clock) = (Arc::downgrade(recorder), Arc::downgrade(clock));
+    let read = move || match (reader.upgrade(), clock.upgrade()) {
+        (Some(recorder), Some(clock)) => recorder.log(clock.now()),
+        _ => FlightLog::default(),
+    };
+    recorder.when_failed(session.report_flights(Box::new(read)));
 }
 
 /// Hosts the rendezvous where the job's processes will look for it.

@@ -25,6 +25,7 @@ pub use error::{CollectiveCause, CollectiveError, MAX_SIDES, Participant, Side};
 
 use crate::algorithm::{Collective, Run};
 use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, Signature, next_epoch};
+use crate::flight::FlightRecorder;
 use crate::ids::{Member, Rank};
 use crate::transport::shm::SharedGroup;
 use crate::transport::{CancelToken, Operation, Step, Transport};
@@ -47,6 +48,7 @@ struct Shared {
     member: Member,
     transport: Arc<dyn Transport>,
     timeout: Duration,
+    recorder: Arc<FlightRecorder>,
     /// The groups so far.
     courses: Mutex<HashMap<GroupId, Arc<Course>>>,
 }
@@ -140,8 +142,18 @@ impl Group {
 impl Communicator {
     /// The collectives of `member`, which is local to `transport`; each may take `timeout`.
     pub fn new(member: Member, transport: Arc<dyn Transport>, timeout: Duration) -> Self {
+        Self::recorded(member, transport, timeout, Arc::new(FlightRecorder::new()))
+    }
+
+    /// The same with the recorder that all members of a process share.
+    pub(crate) fn recorded(
+        member: Member,
+        transport: Arc<dyn Transport>,
+        timeout: Duration,
+        recorder: Arc<FlightRecorder>,
+    ) -> Self {
         let courses = Mutex::new(HashMap::new());
-        Self { shared: Arc::new(Shared { member, transport, timeout, courses }) }
+        Self { shared: Arc::new(Shared { member, transport, timeout, recorder, courses }) }
     }
 
     /// The member whose collectives these are.
@@ -244,17 +256,19 @@ impl Communicator {
     }
 
     fn run(&self, call: &Call<'_>, collective: &mut dyn Collective) -> Result<(), CollectiveError> {
-        let Shared { transport, timeout, .. } = &*self.shared;
+        let Shared { member, transport, timeout, recorder, .. } = &*self.shared;
         let group = call.group;
         let operation = self.next_operation(group);
+        let (start, timeout) = (transport.now(), call.timeout.unwrap_or(*timeout));
         let descriptor = Descriptor {
             signature: collective.signature(),
             key: call.key,
             operation: operation.id,
         };
+        let ticket = recorder.begin(start, *member, group.members.len(), &descriptor);
         let participation = Participation {
             descriptor,
-            timeout: call.timeout.unwrap_or(*timeout),
+            timeout,
             shared: group.course.shared.as_ref(),
             run: Run {
                 transport: &**transport,
@@ -262,18 +276,20 @@ impl Communicator {
                 step: Step {
                     operation,
                     index: 0,
-                    deadline: self.deadline(call),
+                    deadline: start.saturating_add(timeout),
                     cancel: call.cancel,
                 },
             },
         };
-        match participation.complete(collective) {
+        let result = match participation.complete(collective) {
             Ok(()) => {
                 self.retire(&operation);
                 Ok(())
             }
             Err(failure) => Err(self.fail(&operation, failure)),
-        }
+        };
+        recorder.end(transport.now(), ticket, result.is_ok());
+        result
     }
 
     /// Is through with an operation that failed; tells the others if they do not know.

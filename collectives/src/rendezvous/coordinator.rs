@@ -4,7 +4,7 @@
 //! it another, and one task keeps the time; they meet in the core, behind a lock that is never
 //! held across a wait.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use super::message::{
 use super::{CoordinatorStatus, ProcessExit};
 use crate::endpoint::{RefusalLog, is_other_secret};
 use crate::{
-    Attempt, EndpointError, Identity, IdentityError, JobId, JobSecret, PeerConnection,
+    Attempt, EndpointError, FlightLog, Identity, IdentityError, JobId, JobSecret, PeerConnection,
     PeerEndpoint, PeerName, Protocol, Rank,
 };
 
@@ -156,6 +156,12 @@ impl Coordinator {
     /// Who is there.
     pub fn status(&self) -> CoordinatorStatus {
         self.shared.lock().core.status()
+    }
+
+    /// What the ranks have said of their collectives: each once one of its own or a rank of the job
+    /// has failed, and what it did last once it has left.
+    pub fn flight_logs(&self) -> BTreeMap<Rank, FlightLog> {
+        self.shared.lock().core.flight_logs().clone()
     }
 
     /// Waits until no rank is connected; whether that came within `timeout`.

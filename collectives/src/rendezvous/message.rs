@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{CallRefusal, JoinRefusal, MissingRanks, RankFailure};
-use crate::{Attempt, HostId, JobId, Rank, RankInfo};
+use crate::{Attempt, FlightLog, HostId, JobId, Rank, RankInfo};
 
 /// The version of everything in this file; it changes with any change of a type.
 const VERSION: u8 = 2;
@@ -74,6 +74,7 @@ pub(super) enum ToMember {
 pub(super) enum Request {
     Barrier { name: String, timeout: Duration },
     Delete { key: String },
+    Flight(FlightLog),
     Get { key: String, timeout: Duration },
     List { prefix: String },
     Set { key: String, value: Bytes, overwrite: bool },
@@ -161,7 +162,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FailureCause, Fingerprint};
+    use crate::{
+        CollectiveKind, ElementType, FailureCause, Fingerprint, FlightEntry, FlightState, Member,
+    };
 
     fn join() -> Join {
         Join {
@@ -205,11 +208,30 @@ mod tests {
         ]
     }
 
+    fn flight_log() -> FlightLog {
+        let entry = |sequence, element, ended| FlightEntry {
+            member: Member(3),
+            group: u64::MAX,
+            group_size: 4,
+            sequence,
+            kind: CollectiveKind::AllReduce,
+            element,
+            count: 1 << 40,
+            started: Duration::from_micros(7),
+            ended,
+            state: FlightState::Running,
+        };
+        let later = Some(Duration::from_secs(9));
+        let entries = vec![entry(1, Some(ElementType::F32), later), entry(2, None, None)];
+        FlightLog { recorded: 2000, taken: Duration::from_secs(10), entries }
+    }
+
     fn requests() -> Vec<Request> {
         let (key, timeout) = ("a/b".to_owned(), Duration::from_millis(1500));
         vec![
             Request::Barrier { name: "start".into(), timeout },
             Request::Delete { key: key.clone() },
+            Request::Flight(flight_log()),
             Request::Get { key: key.clone(), timeout },
             Request::List { prefix: "a/".into() },
             Request::Set { key: key.clone(), value: vec![0, 255, 7].into(), overwrite: true },

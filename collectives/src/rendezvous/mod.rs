@@ -11,6 +11,7 @@
 mod coordinator;
 mod core;
 mod failure;
+mod flight;
 mod join;
 mod link;
 mod message;

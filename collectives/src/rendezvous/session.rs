@@ -6,12 +6,13 @@
 //! said on its connection besides calls is `link`'s.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::flight::{FlightReporter, ReadLog};
 use super::link::{Link, Standing, State};
 use super::message::{FromMember, MAX_CALL_BYTES, Reply, Request, decode, encode};
 use super::{CallRefusal, RankFailure};
@@ -41,6 +42,7 @@ pub struct Session {
     endpoint: Arc<PeerEndpoint>,
     topology: Arc<Topology>,
     rank: Rank,
+    flights: OnceLock<Arc<FlightReporter>>,
     /// Ends the heartbeat thread when it is dropped.
     _alive: Sender<()>,
 }
@@ -102,7 +104,7 @@ impl Session {
                 }
             })
             .map_err(|error| SessionError::Heartbeat(error.to_string()))?;
-        Ok(Self { link, endpoint, topology, rank, _alive: alive })
+        Ok(Self { link, endpoint, topology, rank, flights: OnceLock::new(), _alive: alive })
     }
 
     /// All processes of the job.
@@ -207,6 +209,21 @@ impl Session {
         Failures(Arc::clone(&self.link))
     }
 
+    /// From now on, what `read` returns goes to the coordinator when a rank fails, when this process
+    /// leaves or is lost, and when what is returned here is called: on the failure of a collective,
+    /// from any thread but the network's.
+    pub(crate) fn report_flights(&self, read: ReadLog) -> impl Fn() + Send + Sync + use<> {
+        let handle = self.endpoint.handle().clone();
+        let reporter = self.flights.get_or_init(|| {
+            let reporter = Arc::new(FlightReporter::new(read, &self.link, handle));
+            let watching = Arc::clone(&reporter);
+            self.failures().on_failure(move |_| watching.rank_failed());
+            reporter
+        });
+        let reporter = Arc::clone(reporter);
+        move || reporter.collective_failed()
+    }
+
     /// Tells all ranks that this one has failed, and waits until the coordinator has noted it.
     ///
     /// A long message is cut.
@@ -226,6 +243,9 @@ impl Session {
     /// # Errors
     /// When the coordinator is lost or does not note it in time.
     pub fn leave(self) -> Result<(), SessionError> {
+        if let Some(flights) = self.flights.get() {
+            flights.leaving();
+        }
         self.link.say(FromMember::Leave);
         let left = |state: &State| state.standing == Standing::Left;
         self.wait_until(|| "leave".to_owned(), LEAVE_TIMEOUT, left)
@@ -306,6 +326,10 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        let joined = |state: &State| matches!(state.standing, Standing::Joined { .. });
+        if let Some(flights) = self.flights.get().filter(|_| self.link.with_state(joined)) {
+            flights.collective_failed();
+        }
         // The endpoint may live on in the transport.
         self.link.give_up();
     }
@@ -337,7 +361,7 @@ impl Failures {
 }
 
 /// Asks and hears the answer on a stream of its own; `None` when the connection does not last.
-async fn exchange(connection: &quinn::Connection, request: Bytes) -> Option<Reply> {
+pub(super) async fn exchange(connection: &quinn::Connection, request: Bytes) -> Option<Reply> {
     let (mut send, mut receive) = connection.open_bi().await.ok()?;
     send.write_chunk(request).await.ok()?;
     send.finish().ok()?;

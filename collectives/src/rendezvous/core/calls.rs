@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::barrier::Arrival;
 use super::{Action, Alarm, CallId, ConnectionId, Core, Target, Waiting};
-use crate::Rank;
 use crate::rendezvous::message::{Reply, Request};
 use crate::rendezvous::{CallRefusal, MissingRanks};
+use crate::{FLIGHT_ENTRIES, FlightLog, Rank};
 
 impl Core {
     /// Does what `request` asks; `None` when that has to wait.
@@ -42,6 +42,7 @@ impl Core {
             Request::Delete { key } => {
                 Ok(Some(if self.store.delete(&key) { Reply::Done } else { Reply::Absent }))
             }
+            Request::Flight(log) => self.keep_flight_log(rank, log).map(|()| Some(Reply::Done)),
             Request::Get { key, timeout } => {
                 if let Some(value) = self.store.value(&key) {
                     return Ok(Some(Reply::Value(value)));
@@ -60,6 +61,22 @@ impl Core {
             }
             Request::TryGet { key } => Ok(Some(found(self.store.value(&key)))),
         }
+    }
+
+    /// Keeps the newest log of a rank; of two that are as new, the longer.
+    fn keep_flight_log(&mut self, rank: Rank, log: FlightLog) -> Result<(), CallRefusal> {
+        let count = |entries: usize| u64::try_from(entries).unwrap_or(u64::MAX);
+        if log.entries.len() > FLIGHT_ENTRIES {
+            let what = "a flight log of entries".to_owned();
+            let (found, limit) = (count(log.entries.len()), count(FLIGHT_ENTRIES));
+            return Err(CallRefusal::TooLarge { what, found, limit });
+        }
+        let news = |log: &FlightLog| (log.recorded, log.entries.len());
+        let kept = self.flight_logs.entry(rank).or_default();
+        if news(&log) >= news(kept) {
+            *kept = log;
+        }
+        Ok(())
     }
 
     fn check_nobody_failed(&self) -> Result<(), CallRefusal> {

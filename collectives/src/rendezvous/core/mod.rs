@@ -23,7 +23,7 @@ use self::barrier::Barriers;
 use self::store::Store;
 use super::message::{Join, Reply, Request, ToMember};
 use super::{CallRefusal, FailureCause, MissingRanks, ProcessExit, RankFailure};
-use crate::{Attempt, Fingerprint, JobId, Rank};
+use crate::{Attempt, Fingerprint, FlightLog, JobId, Rank};
 
 /// How long a closed connection waits for the launcher to say how the process ended.
 const EXIT_GRACE: Duration = Duration::from_millis(250);
@@ -141,6 +141,7 @@ pub(super) struct Core {
     first_left: Option<Rank>,
     store: Store,
     barriers: Barriers,
+    flight_logs: BTreeMap<Rank, FlightLog>,
     calls: BTreeMap<CallId, Waiting>,
     alarms: BTreeSet<(Duration, Alarm)>,
     last_tick: Duration,
@@ -198,6 +199,7 @@ impl Core {
             first_left: None,
             store: Store::default(),
             barriers: Barriers::new(settings.world_size),
+            flight_logs: BTreeMap::new(),
             calls: BTreeMap::new(),
             alarms: BTreeSet::new(),
             last_tick: Duration::ZERO,
@@ -259,6 +261,11 @@ impl Core {
             failed: self.failures.clone(),
             missing: self.missing.iter().copied().collect(),
         }
+    }
+
+    /// What the ranks said last of their collectives.
+    pub(super) fn flight_logs(&self) -> &BTreeMap<Rank, FlightLog> {
+        &self.flight_logs
     }
 
     /// Often enough that a silent rank is found out at most an eighth of the timeout late.
