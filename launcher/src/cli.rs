@@ -27,6 +27,9 @@ pub(crate) enum Command {
     /// What the launcher starts itself as, to outlive itself.
     #[command(name = "__guard", hide = true)]
     Guard,
+    /// What the launcher starts itself as, to hold the pipes of many ranks.
+    #[command(name = "__relay", hide = true)]
+    Relay,
     /// A program `lockstep-foo`, with its arguments.
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -98,6 +101,10 @@ pub(crate) struct RunArgs {
     /// How long processes that are told to end (TERM) have until they are killed (KILL).
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     pub(crate) kill_grace: Duration,
+
+    /// If the job fails, write the last 1024 collectives of each process to FILE, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) flight_report: Option<PathBuf>,
 
     /// The program and its arguments, passed on byte for byte.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]

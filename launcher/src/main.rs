@@ -10,12 +10,14 @@
 mod cli;
 mod exit;
 mod external;
+mod flight;
 mod guard;
 mod job;
 mod job_directory;
 mod output;
 mod process;
 mod rank_list;
+mod relay;
 mod run;
 mod signals;
 mod summary;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Guard => guard::serve().map(|()| 0),
+        Command::Relay => relay::serve().map(|()| 0),
         Command::External(words) => Ok(external::exec(&words)),
     };
     match result {

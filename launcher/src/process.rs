@@ -20,7 +20,8 @@ use rustix::process::{
 };
 
 use crate::exit;
-use crate::output::{Kind, Stream};
+use crate::output::{Kind, Origin, Stream};
+use crate::relay::{RelaySocket, Relays};
 use crate::run::Message;
 
 /// What every rank runs.
@@ -39,6 +40,9 @@ pub(crate) enum StartError {
     /// The program cannot be executed.
     #[error("cannot execute {}: {source}{}", program.display(), hint(program, source))]
     Execute { program: OsString, source: io::Error },
+    /// The process that is to hold its output does not.
+    #[error("cannot have the output of {rank} carried by a relay process: {source}")]
+    Relay { rank: Rank, source: io::Error },
     /// The process cannot be watched.
     #[error("cannot watch the process of {rank}: {source} (Linux 5.3 or newer is needed)")]
     Watch { rank: Rank, source: Errno },
@@ -62,7 +66,9 @@ impl StartError {
                 }
                 _ => exit::CANNOT_EXECUTE,
             },
-            Self::Watch { .. } | Self::TooManyFiles { .. } => exit::LAUNCHER_ERROR,
+            Self::Relay { .. } | Self::Watch { .. } | Self::TooManyFiles { .. } => {
+                exit::LAUNCHER_ERROR
+            }
         }
     }
 }
@@ -78,20 +84,50 @@ fn hint(program: &OsStr, error: &io::Error) -> &'static str {
 }
 
 /// The processes that were started, ended ones included.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Processes {
+    /// Who holds their pipes, if not the launcher.
+    relays: Option<Relays>,
     started: Vec<(Rank, Child)>,
     /// What becomes readable when the process of the rank ends, until `watch` takes it.
     unwatched: Vec<(Rank, OwnedFd)>,
 }
 
 impl Processes {
+    /// None yet, of `world_size` to come, whose pipes `holder` holds.
+    ///
+    /// # Errors
+    /// When relays are needed and cannot be started.
+    pub(crate) fn new(world_size: u32, holder: Holder) -> Result<Self, StartError> {
+        let relays = match holder {
+            Holder::Launcher => None,
+            Holder::Relays { files } => Some(
+                Relays::start(world_size, files)
+                    .map_err(|source| StartError::Relay { rank: Rank(0), source })?,
+            ),
+        };
+        Ok(Self { relays, started: Vec::new(), unwatched: Vec::new() })
+    }
+
+    /// What the relays send what they carry to.
+    pub(crate) fn relay_sockets(&self) -> Vec<RelaySocket> {
+        self.relays.as_ref().map(Relays::sockets).unwrap_or_default()
+    }
+
+    /// Says how a relay was lost.
+    pub(crate) fn relay_lost(&mut self, relay: usize) -> String {
+        let end = self.relays.as_mut().and_then(|relays| relays.end_of(relay));
+        let end = end.unwrap_or_else(|| "is gone".to_owned());
+        format!("a relay process, which carries the output of ranks, {end}")
+    }
+
     /// Starts the process of `rank` in a group of its own, with nothing to read on stdin.
     ///
     /// `place` is what tells it from the others, as environment variables.
     ///
     /// # Errors
-    /// When the program cannot be executed or the process cannot be watched; it does not run then.
+    /// When the program cannot be executed or the process cannot be watched: it does not run then.
+    /// When nobody can carry its output.
     pub(crate) fn start(
         &mut self,
         rank: Rank,
@@ -126,10 +162,15 @@ impl Processes {
         };
         self.started.push((rank, child));
         self.unwatched.push((rank, pidfd));
-        Ok([
-            Stream { rank, kind: Kind::Stdout, pipe: stdout.into() },
-            Stream { rank, kind: Kind::Stderr, pipe: stderr.into() },
-        ])
+        let stdout = Stream { rank, kind: Kind::Stdout, origin: Origin::Pipe(stdout.into()) };
+        let stderr = Stream { rank, kind: Kind::Stderr, origin: Origin::Pipe(stderr.into()) };
+        let carry = |stream| match &self.relays {
+            Some(relays) => {
+                relays.carry(stream).map_err(|source| StartError::Relay { rank, source })
+            }
+            None => Ok(stream),
+        };
+        Ok([carry(stdout)?, carry(stderr)?])
     }
 
     /// Sends [`Message::Exited`] for each process started so far, in the order in which they end.
@@ -168,6 +209,9 @@ impl Processes {
         for (_, child) in &mut self.started {
             let _ = child.try_wait();
         }
+        if let Some(relays) = self.relays {
+            relays.end();
+        }
     }
 }
 
@@ -204,25 +248,45 @@ fn exit_of(pidfd: &OwnedFd) -> ProcessExit {
     }
 }
 
-/// Makes sure that the launcher can hold the descriptors of `world_size` processes.
+/// Who holds the pipes on which the ranks write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The launcher itself.
+    Launcher,
+    /// Relays, each of which may open so many files.
+    Relays { files: u64 },
+}
+
+/// Makes sure that the launcher can hold the descriptors of `world_size` processes: all of them
+/// or, where the limit does not allow that, all but the pipes.
 ///
 /// # Errors
-/// [`StartError::TooManyFiles`] when the hard limit is too low.
-pub(crate) fn raise_file_limit(world_size: u32) -> Result<(), StartError> {
-    /// stdout, stderr and the process itself.
-    const PER_RANK: u64 = 3;
+/// [`StartError::TooManyFiles`] when the hard limit is too low for either.
+pub(crate) fn raise_file_limit(world_size: u32) -> Result<Holder, StartError> {
+    /// The process itself.
+    const PER_RANK: u64 = 1;
+    /// stdout and stderr.
+    const PIPES_PER_RANK: u64 = 2;
     /// The launcher's own, with room for libraries.
     const OWN: u64 = 64;
 
-    let needed = u64::from(world_size) * PER_RANK + OWN;
     let limits = getrlimit(Resource::Nofile);
-    if limits.current.is_none_or(|limit| limit >= needed) {
-        return Ok(());
-    }
     let limit = limits.maximum.unwrap_or(u64::MAX);
+    let without_pipes = u64::from(world_size) * PER_RANK + OWN;
+    let with_pipes = without_pipes + u64::from(world_size) * PIPES_PER_RANK;
+    let (holder, needed) = if with_pipes <= limit {
+        (Holder::Launcher, with_pipes)
+    } else {
+        let relays = Relays::needed(world_size, limit);
+        (Holder::Relays { files: limit }, without_pipes + relays)
+    };
+    if limits.current.is_none_or(|current| current >= needed) && holder == Holder::Launcher {
+        return Ok(holder);
+    }
+    // Relays are given what the launcher has.
     let raised = Rlimit { current: limits.maximum, ..limits };
     if limit < needed || setrlimit(Resource::Nofile, raised).is_err() {
         return Err(StartError::TooManyFiles { world_size, needed, limit });
     }
-    Ok(())
+    Ok(holder)
 }

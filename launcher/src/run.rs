@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -22,6 +23,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::cli::{Export, RunArgs};
 use crate::exit;
+use crate::flight;
 use crate::guard::Guard;
 use crate::job::{Action, Cause, Event, Job, Rules};
 use crate::job_directory::JobDirectory;
@@ -52,6 +54,8 @@ pub(crate) enum Message {
     GuardLost,
     /// Every rank's stdout and stderr are closed.
     OutputEnded,
+    /// A relay ended before the ranks did whose output it carried.
+    RelayLost(usize),
     /// All output has been shown; nobody writes any more.
     Shown(Shown),
     /// The launcher received this signal.
@@ -74,6 +78,7 @@ struct Running {
     coordinator: Coordinator,
     output: Forwarder,
     directory: JobDirectory,
+    flight_report: Option<PathBuf>,
     guard: Guard,
     guard_losses: u32,
     next_look: Instant,
@@ -87,7 +92,7 @@ impl Running {
         world_size
             .checked_mul(args.devices_per_process)
             .context("-n times -d is more devices than can be numbered")?;
-        raise_file_limit(world_size)?;
+        let holder = raise_file_limit(world_size)?;
         let variables = variables(args)?;
         if let Some(wdir) = &args.wdir {
             let is_directory = wdir.metadata().map(|metadata| metadata.is_dir());
@@ -123,7 +128,7 @@ impl Running {
         let (path, arguments) = args.command.split_first().context("no program")?;
         let wdir = args.wdir.as_deref();
         let program = Program { path, arguments, wdir, variables: &variables };
-        let mut processes = Processes::default();
+        let mut processes = Processes::new(world_size, holder)?;
         let mut streams = Vec::<Stream>::new();
         let place = |rank: Rank| Environment {
             rank,
@@ -151,9 +156,14 @@ impl Running {
             }
         }
         let style = style(args);
-        let output =
-            Forwarder::start(world_size, streams, style, (notes, notes_pipe), messages.clone())
-                .context("cannot read the output of the processes")?;
+        let output = Forwarder::start(
+            world_size,
+            (streams, processes.relay_sockets()),
+            style,
+            (notes, notes_pipe),
+            messages.clone(),
+        )
+        .context("cannot read the output of the processes")?;
         processes.watch(messages.clone()).context("cannot watch the processes")?;
         let mut running = Self {
             job,
@@ -161,6 +171,7 @@ impl Running {
             coordinator,
             output,
             directory,
+            flight_report: args.flight_report.clone(),
             guard,
             guard_losses: 0,
             next_look: Instant::now(),
@@ -202,6 +213,10 @@ impl Running {
             }
             Message::GuardLost => self.replace_guard(),
             Message::OutputEnded => self.tell(Event::OutputEnded),
+            Message::RelayLost(relay) => {
+                let message = self.processes.relay_lost(relay);
+                self.tell(Event::Broken { message, exit_code: exit::LAUNCHER_ERROR });
+            }
             // Comes only after `finish` has asked for it.
             Message::Shown(_) => {}
             Message::Signal(signal) if signals::is_ending(signal) => {
@@ -279,7 +294,10 @@ impl Running {
         let is_incomplete = shown.as_ref().is_some_and(|shown| shown.is_incomplete);
         if let (Some(cause), Some(shown)) = (self.job.cause(), shown) {
             let news = self.coordinator.status().failed;
-            let text = report(cause, &self.job, &self.processes, &news, &shown);
+            let (job, logs) = (self.directory.job(), self.coordinator.flight_logs());
+            let file = self.flight_report.as_deref();
+            let mut text = flight::conclude(file, job, self.job.fates(), &logs).into_bytes();
+            text.extend(report(cause, &self.job, &self.processes, &news, &shown));
             shown.conclude(&text);
         }
         self.coordinator.shutdown();

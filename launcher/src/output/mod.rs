@@ -24,13 +24,13 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use self::console::Console;
 use self::lines::{LINE_LIMIT_BYTES, Lines, Piece, Source};
 pub(crate) use self::tail::Tail;
+use crate::relay::{PACKET_BYTES, RelaySocket};
 use crate::run::Message;
 
 /// How long others wait for the rest of a line too long to be kept together.
 const HOLD: Duration = Duration::from_millis(500);
 /// How long, when the job is over, an open pipe is still read from.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-const READ_BYTES: usize = 64 * 1024;
 
 /// Which of the two outputs of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +39,29 @@ pub(crate) enum Kind {
     Stderr,
 }
 
-/// The read end of one output of a rank.
+/// One output of a rank.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) rank: Rank,
     pub(crate) kind: Kind,
-    pub(crate) pipe: OwnedFd,
+    pub(crate) origin: Origin,
+}
+
+impl Stream {
+    /// Its place among the streams of a job: those of rank 0 come first, of each stdout.
+    pub(crate) fn place(&self) -> usize {
+        let rank = usize::try_from(self.rank.0).unwrap_or(usize::MAX);
+        rank.saturating_mul(2).saturating_add(usize::from(self.kind == Kind::Stderr))
+    }
+}
+
+/// Where its bytes come from.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// The read end of the rank's pipe.
+    Pipe(OwnedFd),
+    /// The packets of this relay, which has the pipe.
+    Relay(usize),
 }
 
 /// How lines are shown.
@@ -85,22 +102,23 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Starts carrying `streams` and `notes`.
+    /// Starts carrying `streams`, in the order of their places, through `relays` where they say so, and `notes`.
     ///
-    /// Sends [`Message::OutputEnded`] when the last of them has ended, and [`Message::Shown`] when
+    /// Sends [`Message::RelayLost`] when a relay ends before its streams have, [`Message::OutputEnded`] when the last of them has ended, and [`Message::Shown`] when
     /// the thread ends.
     ///
     /// # Errors
     /// When a descriptor or the thread cannot be made.
     pub(crate) fn start(
         world_size: u32,
-        streams: Vec<Stream>,
+        (streams, relays): (Vec<Stream>, Vec<RelaySocket>),
         style: Style,
         (notes, notes_pipe): (Notes, OwnedFd),
         messages: Sender<Message>,
     ) -> io::Result<Self> {
         let (job_over, job_runs) = pipe_with(PipeFlags::CLOEXEC)?;
-        let carrier = Carrier::new(world_size, streams, style, notes_pipe, job_over, messages)?;
+        let mut carrier = Carrier::new(world_size, streams, style, notes_pipe, job_over, messages)?;
+        carrier.listen_to(relays)?;
         std::thread::Builder::new().name("output".into()).spawn(|| carrier.run())?;
         Ok(Self { notes, job_runs })
     }
@@ -150,11 +168,13 @@ impl io::Write for Notes {
 
 const NOTES: Source = Source(usize::MAX);
 const JOB_OVER: u64 = u64::MAX;
+/// The token of the first relay; below are those of the inputs.
+const RELAYS: u64 = 1 << 32;
 
-/// One pipe being read.
+/// One stream being read.
 #[derive(Debug)]
 struct Input {
-    pipe: OwnedFd,
+    origin: Origin,
     kind: Kind,
     source: Source,
     prefix: Vec<u8>,
@@ -178,8 +198,10 @@ struct Hold {
 #[derive(Debug)]
 struct Carrier {
     epoll: OwnedFd,
-    /// The ranks' pipes, and the notes last; `None` once ended.
+    /// The ranks' streams, and the notes last; `None` once ended.
     inputs: Vec<Option<Input>>,
+    /// `None` once ended.
+    relays: Vec<Option<RelaySocket>>,
     job_over: Option<OwnedFd>,
     hold: Option<Hold>,
     tails: Vec<Tail>,
@@ -199,8 +221,10 @@ impl Carrier {
         messages: Sender<Message>,
     ) -> io::Result<Self> {
         let mut inputs = Vec::with_capacity(streams.len() + 1);
-        for (index, Stream { rank, kind, pipe }) in streams.into_iter().enumerate() {
-            fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+        for (index, Stream { rank, kind, origin }) in streams.into_iter().enumerate() {
+            if let Origin::Pipe(pipe) = &origin {
+                fcntl_setfl(pipe, OFlags::NONBLOCK)?;
+            }
             let (source, prefix, limit_bytes) = match style {
                 Style::Tagged => {
                     (Source(index), format!("[{}] ", rank.0).into_bytes(), LINE_LIMIT_BYTES)
@@ -211,18 +235,19 @@ impl Carrier {
             let tail_of =
                 (kind == Kind::Stderr).then(|| usize::try_from(rank.0)).and_then(Result::ok);
             inputs.push(Some(Input {
-                pipe,
+                // The packets of a relay come as they come: others cannot wait.
+                may_hold: !matches!(style, Style::Raw) && matches!(origin, Origin::Pipe(_)),
+                origin,
                 kind,
                 source,
                 prefix,
                 lines: Lines::new(limit_bytes),
                 tail_of,
-                may_hold: !matches!(style, Style::Raw),
                 has_held: false,
             }));
         }
         inputs.push(Some(Input {
-            pipe: notes_pipe,
+            origin: Origin::Pipe(notes_pipe),
             kind: Kind::Stderr,
             source: NOTES,
             prefix: Vec::new(),
@@ -237,20 +262,32 @@ impl Carrier {
             epoll::add(&epoll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)
         };
         for (input, token) in inputs.iter().flatten().zip(0..) {
-            watch(&input.pipe, token)?;
+            if let Origin::Pipe(pipe) = &input.origin {
+                watch(pipe, token)?;
+            }
         }
         watch(&job_over, JOB_OVER)?;
         Ok(Self {
             epoll,
             inputs,
+            relays: Vec::new(),
             job_over: Some(job_over),
             hold: None,
             tails: (0..world_size).map(|_| Tail::default()).collect(),
             is_incomplete: false,
             console: Console::new(),
             messages,
-            buffer: vec![0; READ_BYTES],
+            buffer: vec![0; PACKET_BYTES],
         })
+    }
+
+    fn listen_to(&mut self, relays: Vec<RelaySocket>) -> io::Result<()> {
+        for (relay, token) in relays.iter().zip(RELAYS..) {
+            let data = epoll::EventData::new_u64(token);
+            epoll::add(&self.epoll, relay, data, epoll::EventFlags::IN)?;
+        }
+        self.relays = relays.into_iter().map(Some).collect();
+        Ok(())
     }
 
     fn run(mut self) {
@@ -268,10 +305,11 @@ impl Carrier {
                 }
             }
             for token in self.wait(deadline) {
-                match usize::try_from(token) {
-                    Ok(input) if token != JOB_OVER => self.carry(input),
+                match token {
                     // The descriptor leaves the epoll set as it is closed.
-                    _ => self.job_over = None,
+                    JOB_OVER => self.job_over = None,
+                    RELAYS.. => self.listen(usize::try_from(token - RELAYS).unwrap_or(usize::MAX)),
+                    _ => self.carry(usize::try_from(token).unwrap_or(usize::MAX)),
                 }
                 if self.hold.is_some() {
                     // What else is ready stays so.
@@ -296,8 +334,9 @@ impl Carrier {
     /// What can be read now, by token.
     fn wait(&mut self, deadline: Option<Instant>) -> Vec<u64> {
         if let Some(hold) = self.hold {
-            if let Some(Some(input)) = self.inputs.get(hold.input)
-                && is_readable(input.pipe.as_fd(), hold.until)
+            if let Some(Some(Input { origin: Origin::Pipe(pipe), .. })) =
+                self.inputs.get(hold.input)
+                && is_readable(pipe.as_fd(), hold.until)
                 && let Ok(token) = u64::try_from(hold.input)
             {
                 return vec![token];
@@ -314,15 +353,50 @@ impl Carrier {
 
     /// Reads from an input once and passes on what it has.
     fn carry(&mut self, index: usize) {
-        let Some(Some(input)) = self.inputs.get_mut(index) else {
+        let Some(Some(Input { origin: Origin::Pipe(pipe), .. })) = self.inputs.get(index) else {
             return;
         };
-        let bytes = match rustix::io::read(&input.pipe, &mut self.buffer) {
-            Ok(0) => return self.end(index),
-            Ok(count) => self.buffer.get(..count).unwrap_or_default(),
-            Err(Errno::INTR | Errno::AGAIN) => return,
-            Err(_) => return self.end(index),
-        };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        match rustix::io::read(pipe, &mut buffer) {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(0) | Err(_) => self.end(index),
+            Ok(count) => self.pass_on(index, buffer.get(..count).unwrap_or_default()),
+        }
+        self.buffer = buffer;
+    }
+
+    /// Takes a packet of a relay and passes on what it has.
+    fn listen(&mut self, relay: usize) {
+        let Some(Some(socket)) = self.relays.get(relay) else { return };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        match socket.receive(&mut buffer) {
+            Some((index, [])) => self.end(index),
+            Some((index, bytes)) => self.pass_on(index, bytes),
+            None => self.lose(relay),
+        }
+        self.buffer = buffer;
+    }
+
+    /// A relay has ended, and with it the streams that it carried.
+    fn lose(&mut self, relay: usize) {
+        if let Some(socket) = self.relays.get_mut(relay) {
+            *socket = None;
+        }
+        let is_of = |input: &Input| matches!(input.origin, Origin::Relay(of) if of == relay);
+        let lost =
+            self.inputs.iter().enumerate().filter(|(_, input)| input.as_ref().is_some_and(is_of));
+        let lost: Vec<_> = lost.map(|(index, _)| index).collect();
+        if !lost.is_empty() {
+            let _ = self.messages.send(Message::RelayLost(relay));
+        }
+        for index in lost {
+            self.end(index);
+        }
+    }
+
+    /// Shows what an input has, as far as it makes lines.
+    fn pass_on(&mut self, index: usize, bytes: &[u8]) {
+        let Some(Some(input)) = self.inputs.get_mut(index) else { return };
         if let Some(tail) = input.tail_of.and_then(|rank| self.tails.get_mut(rank)) {
             tail.push(bytes);
         }
@@ -378,6 +452,9 @@ impl Carrier {
             if input.as_ref().is_some_and(|input| input.kind == kind) {
                 *input = None;
             }
+        }
+        for relay in self.relays.iter().flatten() {
+            relay.close(kind);
         }
         // A closed pipe says that enough was read.
         if kind == Kind::Stdout && error != Errno::PIPE {

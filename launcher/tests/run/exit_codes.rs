@@ -165,13 +165,13 @@ fn a_timeout_is_124() {
 #[test]
 fn the_file_limit_is_raised_or_the_number_needed_is_said() {
     let lockstep = env!("CARGO_BIN_EXE_lockstep");
-    for (limits, n, expected) in [("ulimit -Sn 100", "30", 0), ("ulimit -n 100", "30", 125)] {
+    for (limits, n, expected) in [("ulimit -Sn 100", "30", 0), ("ulimit -n 100", "40", 125)] {
         let script = format!("{limits}; exec {lockstep} run -n {n} true");
         let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
         assert_eq!(code(&output), expected, "{limits}: {}", stderr(&output));
         if expected != 0 {
             assert!(
-                stderr(&output).contains("30 processes need 154 open files and the limit is 100")
+                stderr(&output).contains("40 processes need 105 open files and the limit is 100")
             );
         }
     }

@@ -6,8 +6,10 @@
 mod arguments;
 mod exit_codes;
 mod external;
+mod flight;
 mod leftovers;
 mod membership;
 mod output;
+mod relays;
 mod signals;
 mod support;
