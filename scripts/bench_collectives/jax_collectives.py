@@ -16,7 +16,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, PartitionSpec
 
-BUDGET_S = 0.5
+BUDGET_S = 0.25
 LEAST_ITERATIONS = 5
 
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUDGET_S 0.5
+#define BUDGET_S 0.25
 #define LEAST_ITERATIONS 5
 
 enum collective { ALL_REDUCE, ALL_GATHER, ALL_TO_ALL, COLLECTIVES };

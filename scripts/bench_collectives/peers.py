@@ -176,10 +176,10 @@ class Lockstep:
         return subprocess.run(perf, capture_output=True, text=True, check=True).stdout.split()[-1]
 
     def is_there(self):
-        """Whether this build has the transport."""
-        perf = [str(self.release / "lockstep-perf"), "all_reduce", "--help"]
-        text = subprocess.run(perf, capture_output=True, text=True, check=True).stdout
-        return self.transport in text
+        """Whether this build has the transport: a usage error says that it has not."""
+        perf = [str(self.release / "lockstep-perf"), "barrier", "-n", "1"]
+        perf += ["--transport", self.transport]
+        return subprocess.run(perf, capture_output=True, check=False).returncode != 2
 
     def run(self, scene, hosts, plans):
         return [sample for collective, ranges in plans for range_ in ranges
@@ -201,7 +201,7 @@ class Lockstep:
             raise Failed(f"{document['wrong']} wrong elements")
         return [
             Sample(collective, r["size_bytes"], document["iterations"], r["time_us"], r["p50_us"])
-            for r in document["results"]
+            for r in document["results"] if r["placement"] == "out_of_place"
         ]
 
     def on_two_hosts(self, hosts, perf):

@@ -19,7 +19,7 @@ class Scene:
     mtu: int | None = None
     # What the link carries in each direction; None for all it can.
     gbit_per_s: int | None = None
-    rounds: int = 5
+    rounds: int = 3
 
     @property
     def plot(self):
@@ -45,13 +45,13 @@ class Range:
 
 def scenes(only):
     one_host = [
-        Scene("2 ranks on one host", 2),
+        Scene("2 ranks on one host", 2, rounds=5),
         Scene("4 ranks on one host", 4),
     ]
     frames = [1500, 9000, 65535]
-    two_hosts = [Scene(f"2 hosts, {mtu}-byte frames", 2, mtu=mtu, rounds=3) for mtu in frames]
+    two_hosts = [Scene(f"2 hosts, {mtu}-byte frames", 2, mtu=mtu) for mtu in frames]
     two_hosts += [
-        Scene(f"2 hosts, {mtu}-byte frames, 1 Gbit/s", 2, ("all_reduce",), mtu, 1, rounds=3)
+        Scene(f"2 hosts, {mtu}-byte frames, 1 Gbit/s", 2, ("all_reduce",), mtu, 1, rounds=2)
         for mtu in frames
     ]
     return {"one-host": one_host, "two-hosts": two_hosts, None: one_host + two_hosts}[only]
