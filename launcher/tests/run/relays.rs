@@ -1,6 +1,7 @@
 //! Jobs of more ranks than the launcher may open files for.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::Command;
 use std::time::Duration;
 
@@ -92,15 +93,14 @@ fn who_writes_where_nobody_reads_is_told_so() {
 #[test]
 fn a_lost_relay_ends_the_job_by_name() {
     let ranks = RANKS.to_string();
-    let child = limited(FILES, &["-n", &ranks, "sleep", "1000"]).spawn().unwrap();
-    let launcher = child.id();
-    let relays = eventually("relays", || {
-        let relays = relays_of(launcher);
-        // The launcher has handed over the last pipe when its last rank runs.
-        let started = fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children"));
-        let started = started.unwrap_or_default().split_whitespace().count();
-        (started > RANKS as usize + relays.len()).then_some(relays)
-    });
+    let script = "echo runs; exec sleep 1000";
+    let mut child = limited(FILES, &["-n", &ranks, "sh", "-c", script]).spawn().unwrap();
+    // Output is shown once all pipes have been handed over.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "runs\n");
+    let relays = relays_of(child.id());
     assert_eq!(relays.len(), 2);
     signal(relays[1], Signal::KILL);
     let output = finish(child);

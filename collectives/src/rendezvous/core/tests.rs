@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::rendezvous::JoinRefusal;
-use crate::{HostId, Topology};
+use crate::{CollectiveKind, FLIGHT_ENTRIES, FlightEntry, FlightState, HostId, Member, Topology};
 
 const HEARTBEAT: Duration = Duration::from_secs(8);
 const SECOND: Duration = Duration::from_secs(1);
@@ -568,4 +568,37 @@ proptest! {
         ranks.dedup();
         prop_assert_eq!(ranks.len(), sim.core.failures.len(), "a rank failed twice");
     }
+}
+
+#[test]
+fn the_newest_flight_log_of_each_rank_is_kept_within_bounds() {
+    let (mut sim, members) = Sim::complete(3);
+    let entry = FlightEntry {
+        member: Member(1),
+        group: 0,
+        group_size: 3,
+        sequence: 1,
+        kind: CollectiveKind::Barrier,
+        element: None,
+        count: 0,
+        started: SECOND,
+        ended: None,
+        state: FlightState::Running,
+    };
+    let log =
+        |recorded, entries| FlightLog { recorded, taken: SECOND, entries: vec![entry; entries] };
+    // After a failure too: that is when they come.
+    sim.tell(Event::Exited { rank: Rank(2), exit: ProcessExit::Signalled { signal: 9 } });
+    for (recorded, entries, kept) in [(9, 9, (9, 9)), (9, 4, (9, 9)), (12, 4, (12, 4))] {
+        let call = sim.call(members[1], Request::Flight(log(recorded, entries)));
+        assert_eq!(sim.replies[&call], Reply::Done);
+        let found = &sim.core.flight_logs()[&Rank(1)];
+        assert_eq!((found.recorded, found.entries.len()), kept);
+    }
+    let call = sim.call(members[0], Request::Flight(log(2000, FLIGHT_ENTRIES + 1)));
+    let (found, limit) = (FLIGHT_ENTRIES as u64 + 1, FLIGHT_ENTRIES as u64);
+    let what = "a flight log of entries".to_owned();
+    let refusal = CallRefusal::TooLarge { what, found, limit };
+    assert_eq!(sim.replies[&call], Reply::Refused(refusal));
+    assert_eq!(sim.core.flight_logs().len(), 1);
 }
