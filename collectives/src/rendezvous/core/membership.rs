@@ -96,7 +96,9 @@ impl Core {
             }
         }
         let Settings { job, attempt, world_size, heartbeat_timeout } = &self.settings;
-        let complete = format!("{attempt} of job {job} is complete: {world_size} ranks");
+        let took = now.as_secs_f64();
+        let complete =
+            format!("{attempt} of job {job} is complete: {world_size} ranks, after {took:.1} s");
         let notice = ToMember::Joined { ranks, heartbeat_timeout: *heartbeat_timeout };
         self.actions.push(Action::Log(complete));
         self.notify_all(notice);
