@@ -9,6 +9,7 @@ pub(super) mod compare;
 mod complex;
 mod complex_math;
 pub(super) mod convert;
+pub(super) mod cumulative;
 pub(super) mod dot;
 pub(super) mod dynamic_slice;
 pub(super) mod element;

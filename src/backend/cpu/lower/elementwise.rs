@@ -2,7 +2,7 @@
 
 use super::{Lowering, Place, first};
 use crate::backend::cpu::fuse::Group;
-use crate::backend::cpu::kernels::carrier::carrier_for;
+use crate::backend::cpu::kernels::carrier::{carrier, carrier_for};
 use crate::backend::cpu::kernels::elementwise::UnaryKernel;
 use crate::backend::cpu::kernels::{compare, convert, elementwise};
 use crate::backend::cpu::step::Slot;
@@ -27,14 +27,26 @@ impl Loops {
     /// The loops of an operation on operands of one element type, if they exist: for `select`,
     /// that of the values it chooses between.
     pub(super) fn new(kind: &OpKind, from: DType, to: DType) -> Option<Self> {
-        let carrier = carrier_for(kind, from);
-        let computed = carrier.map_or(from, |carrier| carrier.dtype);
-        let back = carrier.filter(|_| to == from);
-        let result = if back.is_some() { computed } else { to };
+        let (into, back) = match kind {
+            // What has no loop of its own goes by way of carriers. An integer that `f32` has to
+            // round is too great for every 8-bit float, so nothing is rounded twice.
+            OpKind::Convert if convert::convert(from, to).is_none() => {
+                let into = carrier(from);
+                let computed = into.map_or(from, |carrier| carrier.dtype);
+                let is_direct = convert::convert(computed, to).is_some();
+                (into, if is_direct { None } else { carrier(to) })
+            }
+            _ => {
+                let carrier = carrier_for(kind, from);
+                (carrier, carrier.filter(|_| to == from))
+            }
+        };
+        let computed = into.map_or(from, |carrier| carrier.dtype);
+        let result = back.map_or(to, |carrier| carrier.dtype);
         Some(Self {
             kernel: tile_kernel(kind, computed, result)?,
             width: result.size_bytes(),
-            into: carrier.map(|carrier| (carrier.into, computed.size_bytes())),
+            into: into.map(|carrier| (carrier.into, computed.size_bytes())),
             back: back.map(|carrier| (carrier.back, to.size_bytes())),
         })
     }

@@ -4,6 +4,7 @@ use super::data::{operand, region};
 use super::{Lowering, checked_size, first};
 use crate::backend::Reduction;
 use crate::backend::cpu::kernels::carrier::carrier;
+use crate::backend::cpu::kernels::cumulative::Cumulative;
 use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::fold::{Combine, Fold};
 use crate::backend::cpu::kernels::pad::Pad;
@@ -88,6 +89,9 @@ impl Lowering<'_> {
     /// A window is a fold over a view in which every result has its window's elements along
     /// dimensions of their own. Padding and holes hold the initial value.
     pub(super) fn reduce_window(&mut self, op: &OpData, window: &Window) -> Result<()> {
+        if let Some(kernel) = self.cumulative(op, window)? {
+            return self.kernel(op, kernel);
+        }
         let (operands, inits) = op.operands.split_at(op.operands.len() / 2);
         let result_dims = self.tensor(first(&op.results)?)?.shape.dims();
         let mut stored = Vec::with_capacity(operands.len());
@@ -98,6 +102,47 @@ impl Lowering<'_> {
         let rank = result_dims.len();
         let dimensions: Vec<usize> = (rank..2 * rank).collect();
         self.fold(op, stored, inits, &dimensions)
+    }
+
+    /// Windows that reach from every element to the edge of one dimension, if that is what they
+    /// are: one by one they would take time by the square of its size.
+    fn cumulative(&mut self, op: &OpData, window: &Window) -> Result<Option<Cumulative>> {
+        let (&[operand, init], Some((binary, dtype))) =
+            (op.operands.as_slice(), self.recognise(region(op)?))
+        else {
+            return Ok(None);
+        };
+        let dims = self.tensor(operand)?.shape.dims();
+        let ones = |sizes: &[usize]| sizes.iter().all(|&size| size == 1);
+        let mut wide = (0..dims.len()).filter(|&axis| window.dimensions[axis] != 1);
+        let (Some(dimension), None, Some(reduction)) =
+            (wide.next(), wide.next(), reduction(binary))
+        else {
+            return Ok(None);
+        };
+        let len = dims[dimension];
+        let reach = i64::try_from(len).map_or(0, |len| len - 1);
+        let edges = window.padding[dimension];
+        let reaches_edge = window.dimensions[dimension] == len
+            && (edges == (reach, 0) || edges == (0, reach))
+            && window
+                .padding
+                .iter()
+                .enumerate()
+                .all(|(axis, &edges)| axis == dimension || edges == (0, 0))
+            && ones(&window.strides)
+            && ones(&window.base_dilations)
+            && ones(&window.window_dilations);
+        if !reaches_edge {
+            return Ok(None);
+        }
+        let init = self.dense(init)?;
+        let constant = self.constants.iter().find(|(slot, _)| *slot == init);
+        let kernel = constant.and_then(|(_, init)| {
+            let from_end = edges.0 == 0;
+            Cumulative::new(reduction, dtype, init.bytes(), dims, dimension, from_end)
+        });
+        Ok(kernel)
     }
 
     pub(super) fn select_and_scatter(&mut self, op: &OpData, window: &Window) -> Result<()> {

@@ -62,6 +62,40 @@ fn select_and_scatter(n: usize, out: usize, window: usize, stride: usize, low: i
     )
 }
 
+/// Windows that reach to the edge are accumulated; padding that is not neutral counts as often as
+/// windows meet it.
+#[test]
+fn cumulative_windows_count_their_padding() {
+    for n in [2_usize, 5, TILE + 3] {
+        for (low, high) in [(n - 1, 0), (0, n - 1)] {
+            for init in [0_i32, 3] {
+                let text = main_of(
+                    &format!("(%x: tensor<{n}xi32>) -> tensor<{n}xi32>"),
+                    &format!(
+                        "%init = stablehlo.constant dense<{init}> : tensor<i32>
+                         %0 = \"stablehlo.reduce_window\"(%x, %init) <{{window_dimensions = array<i64: {n}>, padding = dense<[[{low}, {high}]]> : tensor<1x2xi64>}}> ({{
+                           ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+                             %c = stablehlo.add %a, %b : tensor<i32>
+                             stablehlo.return %c : tensor<i32>
+                         }}) : (tensor<{n}xi32>, tensor<i32>) -> tensor<{n}xi32>
+                         return %0 : tensor<{n}xi32>"
+                    ),
+                );
+                let x: Vec<i32> = (0..n as i32).map(|i| i * i - 7).collect();
+                let expected: Vec<i32> = (0..n)
+                    .map(|i| {
+                        let window = if high == 0 { &x[..=i] } else { &x[i..] };
+                        let padding = (n - window.len()) as i32;
+                        window.iter().sum::<i32>() + init * (1 + padding)
+                    })
+                    .collect();
+                let results = run(&text, &[cast_slice(&x)]);
+                assert_eq!(values::<i32>(&results[0]), expected, "{n} {low} {init}");
+            }
+        }
+    }
+}
+
 /// N25: windows that are all padding, windows that overlap, and equals in a window.
 #[test]
 fn windows_scatter_to_the_first_of_their_greatest_elements() {
@@ -147,6 +181,31 @@ fn narrow_integers_reduce_sort_and_count() {
     );
     let results = run(&text, &[&x]);
     assert_eq!(results, [[8, 9, 15, 1, 3, 7], [3, 12, 0, 15, 12, 1], [0, 1, 2, 3, 0, 1]]);
+}
+
+#[test]
+fn eight_bit_floats_convert_to_and_from_every_kind_of_number() {
+    let converted = |from: &str, to: &str, bytes: &[u8]| -> Vec<u8> {
+        let n = 4;
+        let text = main_of(
+            &format!("(%x: tensor<{n}x{from}>) -> tensor<{n}x{to}>"),
+            &format!(
+                "%0 = stablehlo.convert %x : (tensor<{n}x{from}>) -> tensor<{n}x{to}>
+                 return %0 : tensor<{n}x{to}>"
+            ),
+        );
+        run(&text, &[bytes]).remove(0)
+    };
+    // 1, -2, 448 and NaN.
+    let codes = [0x38, 0xc0, 0x7e, 0x7f];
+    assert_eq!(values::<i32>(&converted("f8E4M3FN", "i32", &codes)), [1, -2, 448, 0]);
+    assert_eq!(converted("f8E4M3FN", "i1", &codes), [1, 1, 1, 1]);
+    assert_eq!(converted("f8E4M3FN", "i4", &codes), [1, 14, 7, 0]);
+    assert_eq!(converted("f8E4M3FN", "f8E5M2", &codes)[..3], [0x3c, 0xc0, 0x5f]);
+    // The last rounds to infinity, and would to the greatest number if it were rounded twice.
+    let integers = [3_i64, -20, 61439, 61440];
+    assert_eq!(converted("i64", "f8E5M2", cast_slice(&integers)), [0x42, 0xcd, 0x7b, 0x7c]);
+    assert_eq!(converted("i4", "f8E4M3FN", &[1, 15, 7, 8]), [0x38, 0xb8, 0x4e, 0xd0]);
 }
 
 #[test]
