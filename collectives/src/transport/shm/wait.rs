@@ -31,7 +31,7 @@ impl Patience {
     pub(super) fn among(members: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         if members <= processors {
-            Self { spins: 20_000, yields: 0 }
+            Self { spins: 2_000, yields: 0 }
         } else {
             Self { spins: 0, yields: 100 }
         }
