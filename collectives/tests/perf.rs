@@ -100,6 +100,7 @@ fn report(ranks: &[Output]) -> Value {
     report.unwrap()
 }
 
+/// The sizes that were measured, each as often as there are placements.
 fn sizes(report: &Value) -> Vec<u64> {
     let results = report["results"].as_array().unwrap();
     results.iter().map(|result| result["size_bytes"].as_u64().unwrap()).collect()
@@ -111,11 +112,14 @@ fn expected(collective: &str, ranks: u32) -> (Vec<u64>, f64) {
     let others = f64::from(ranks - 1) / f64::from(ranks);
     // With three ranks, whole elements for each of them.
     let split = if ranks == 3 { vec![0, 120, 2040] } else { vec![8, 128, 2048] };
+    // With two an uneven exchange is of three units.
+    let uneven = vec![0, 120, 2040];
     let whole = vec![8, 128, 2048];
     match collective {
         "all_reduce" => (whole, 2.0 * others),
-        "broadcast" | "collective_permute" => (whole, 1.0),
+        "broadcast" | "reduce" | "collective_permute" | "send" | "send_recv" => (whole, 1.0),
         "barrier" => (vec![0], 0.0),
+        "all_to_all_v" => (uneven, others),
         _ => (split, others),
     }
 }
@@ -126,23 +130,40 @@ fn every_collective_is_right(ranks: u32, terms: &str, redop: &str) {
         "all_gather",
         "reduce_scatter",
         "all_to_all",
+        "all_to_all_v",
         "broadcast",
+        "reduce",
+        "gather",
+        "scatter",
         "collective_permute",
+        "send",
+        "send_recv",
         "barrier",
     ] {
+        if ranks % 2 == 1 && collective.starts_with("send") {
+            continue;
+        }
         let words = format!("{collective} -e 4K -f 16 -n 3 -w 1 -r 1 --json {terms}");
         let outputs = Job::new(ranks, 1).run(&words);
         let report = report(&outputs);
         assert_eq!(outputs[0].status.code(), Some(0), "{collective}: {outputs:?}");
         let (expected_sizes, factor) = expected(collective, ranks);
+        let apart_only = matches!(collective, "all_to_all_v" | "send" | "barrier");
+        let placements = if apart_only { 1 } else { 2 };
+        let expected_sizes: Vec<u64> = expected_sizes
+            .into_iter()
+            .flat_map(|size| std::iter::repeat_n(size, placements))
+            .collect();
         assert_eq!(sizes(&report), expected_sizes, "{collective}");
         assert_eq!(report["wrong"], 0, "{collective}");
-        let reduces = matches!(collective, "all_reduce" | "reduce_scatter");
+        let reduces = matches!(collective, "all_reduce" | "reduce" | "reduce_scatter");
         assert_eq!(report["redop"], if reduces { redop.into() } else { Value::Null });
-        let rooted = collective == "broadcast";
+        let rooted = matches!(collective, "broadcast" | "gather" | "reduce" | "scatter");
         assert_eq!(report["root"], if rooted { 1.into() } else { Value::Null });
-        for result in report["results"].as_array().unwrap() {
-            assert_eq!(result["wrong"], 0, "{collective}");
+        for (index, result) in report["results"].as_array().unwrap().iter().enumerate() {
+            let in_place = index % placements == 1;
+            let placement = if in_place { "in_place" } else { "out_of_place" };
+            assert_eq!((&result["placement"], &result["wrong"]), (&placement.into(), &0.into()));
             let number = |name: &str| result[name].as_f64().unwrap();
             let algbw = number("size_bytes") / number("time_us") / 1e3;
             let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-9 * expected;
@@ -172,7 +193,9 @@ fn three_ranks_get_every_collective_right_in_i32() {
 #[test]
 fn a_spoilt_result_is_counted_on_whichever_rank_it_is() {
     for (rank, arguments) in [(0, "all_gather -d u8"), (2, "all_reduce -d bf16")] {
-        let words = format!("{arguments} -e 64 -f 8 -n 1 -w 0 --json --corrupt {rank}");
+        let words = format!(
+            "{arguments} -e 64 -f 8 -n 1 -w 0 --placement out_of_place --json --corrupt {rank}"
+        );
         let outputs = Job::new(3, 1).run(&words);
         let report = report(&outputs);
         assert_eq!(report["wrong"], 2);
@@ -212,8 +235,14 @@ fn the_transport_is_the_one_that_is_asked_for() {
 
 #[test]
 fn the_table_has_the_columns_of_nccl_tests() {
-    for (collective, columns) in [("all_reduce", 5..9), ("broadcast", 9..13)] {
-        let words = format!("{collective} -b 1K -e 3K -i 1K -n 2 --all-times");
+    for (collective, placement, columns) in [
+        ("all_reduce", "both", 5..13),
+        ("all_reduce", "out_of_place", 5..9),
+        ("broadcast", "in_place", 9..13),
+        ("send", "both", 5..9),
+    ] {
+        let words =
+            format!("{collective} -b 1K -e 3K -i 1K -n 2 --all-times --placement {placement}");
         let outputs = Job::new(2, 1).run(&words);
         assert_eq!(text(&outputs[1].stdout), "");
         let table = text(&outputs[0].stdout);
@@ -229,7 +258,11 @@ fn the_table_has_the_columns_of_nccl_tests() {
         assert_eq!(rows.len(), 3, "{table}");
         for (row, size) in rows.iter().zip([1024, 2048, 3072]) {
             assert_eq!(row[..2], [size.to_string(), (size / 4).to_string()]);
-            let terms = if collective == "broadcast" { ["none", "0"] } else { ["sum", "-1"] };
+            let terms = match collective {
+                "broadcast" => ["none", "0"],
+                "send" => ["none", "-1"],
+                _ => ["sum", "-1"],
+            };
             assert_eq!((row[2], &row[3..5]), ("f32", &terms[..]));
             for (index, cell) in row[5..13].iter().enumerate() {
                 let measured = columns.contains(&(index + 5));
@@ -243,7 +276,7 @@ fn the_table_has_the_columns_of_nccl_tests() {
 
 #[test]
 fn a_world_of_one_prints_values_for_programs() {
-    let output = alone("broadcast -b 12 -e 13 -i 1 -d f64 -n 4 --csv");
+    let output = alone("broadcast -b 12 -e 13 -i 1 -d f64 -n 4 --placement in_place --csv");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let lines: Vec<Vec<&str>> =
         text(&output.stdout).lines().map(|line| line.split(',').collect()).collect();
@@ -266,7 +299,7 @@ fn what_is_too_slow_fails_and_wrong_arguments_are_told_from_it() {
     for (words, culprit) in [
         ("all_reduce --transport tcp", "shm or quic"),
         ("broadcast -r 1", "-r 1"),
-        ("gather", "gather"),
+        ("gossip", "gossip"),
     ] {
         let output = alone(words);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{words}");

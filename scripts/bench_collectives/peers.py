@@ -187,6 +187,7 @@ class Lockstep:
 
     def run_range(self, scene, hosts, collective, range_):
         perf = [self.release / "lockstep-perf", collective, "--json",
+                "--placement", "out_of_place",
                 "--transport", self.transport, "-d", "f32", "-w", plan.WARM_UP,
                 "-n", range_.iterations, "-b", range_.smaller, "-e", range_.larger,
                 "-f", range_.factor]

@@ -7,20 +7,23 @@ use lockstep_collectives::{
     CollectiveKind, ElementType, Reduction, TransportChoice, parse_duration,
 };
 
-use crate::collective::{COLLECTIVES, Terms};
+use crate::collective::{COLLECTIVES, Placement, Terms};
 use crate::failure::Failure;
 use crate::size::{Step, parse_size, sweep};
+use crate::values::FOLDED;
 
 const HELP: &str = "\
 Sizes are bytes, with K, M and G for powers of 1024; GB/s are 10^9 bytes/s. A size is that of the
 larger side and is rounded down to whole elements on every rank; the size that ran is printed.
 algbw is size/time; busbw is algbw x 2(n-1)/n for all_reduce, x (n-1)/n for all_gather,
-reduce_scatter and all_to_all, and algbw itself for broadcast and collective_permute.
+reduce_scatter, gather, scatter and all_to_all(_v), and algbw itself for the others.
 time is the mean over the iterations, taken by the rank where it is greatest (nccl-tests -a 3; its
-default is the mean of all ranks); p50, p99, min and max are of the same rank's iterations.
+default is the mean of all ranks); p50, p99, min and max are of the same rank's iterations, out of
+place where both are measured.
 
-collective_permute moves from each rank to the next; broadcast works on one buffer and counts as in
-place, all others as out of place.
+collective_permute moves from each rank to the next. send and send_recv work in pairs of ranks, of
+which the even one sends. all_to_all_v moves pieces of 1 to n units. send, all_to_all_v and
+barrier have no form in place.
 
 Exit code: 0 all is well; 1 something is wrong, too slow or failed; 2 the command line is.
 Under a launcher rank 0 carries the verdict.";
@@ -29,8 +32,8 @@ Under a launcher rank 0 carries the verdict.";
 #[derive(Debug, Parser)]
 #[command(name = "lockstep-perf", version, after_help = HELP)]
 pub(crate) struct Cli {
-    /// all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, collective_permute or
-    /// barrier.
+    /// all_reduce, all_gather, reduce_scatter, all_to_all, all_to_all_v, broadcast, reduce, gather,
+    /// scatter, collective_permute, send, send_recv or barrier.
     #[arg(value_parser = named(COLLECTIVES))]
     pub(crate) collective: CollectiveKind,
 
@@ -54,12 +57,13 @@ pub(crate) struct Cli {
     #[arg(value_parser = parse_increment)]
     increment: Option<u64>,
 
-    /// The type of the elements: bool, i8 to i64, u8 to u64, f16, bf16, f32 or f64.
+    /// The type of the elements: bool, i8 to i64, u8 to u64, f16, bf16, f32, f64; where they are
+    /// only moved also i2, i4, u2, u4, the kinds of f8, c64 and c128.
     #[arg(short = 'd', long = "datatype", value_name = "TYPE", default_value = "f32")]
-    #[arg(value_parser = named(crate::values::TYPES))]
+    #[arg(value_parser = named(ElementType::ARITHMETIC))]
     element: ElementType,
 
-    /// The reduction, where the collective has one: sum, prod, min, max, and, or, xor.
+    /// The reduction, where the collective has one: sum, prod, min, max, and, or, xor, avg.
     #[arg(short = 'o', long = "op", value_name = "OP", default_value = "sum")]
     #[arg(value_parser = parse_reduction)]
     reduction: Reduction,
@@ -67,6 +71,11 @@ pub(crate) struct Cli {
     /// The root, where the collective has one.
     #[arg(short = 'r', long = "root", value_name = "RANK", default_value_t = 0)]
     root: u32,
+
+    /// Where results are put: out_of_place, in_place or both, as far as the collective has them.
+    #[arg(long, value_name = "PLACE", default_value = "both")]
+    #[arg(value_parser = named(["both", "out_of_place", "in_place"]))]
+    placement: &'static str,
 
     /// Timed iterations of each size.
     #[arg(short = 'n', long = "iters", value_name = "N", default_value_t = 20)]
@@ -120,6 +129,13 @@ impl Cli {
         Terms { collective, element, reduction, root }
     }
 
+    /// The placements to measure, of those that the collective has.
+    pub(crate) fn placements(&self) -> impl Iterator<Item = Placement> {
+        let terms = self.terms();
+        let asked = |placement: &Placement| ["both", placement.name()].contains(&self.placement);
+        Placement::BOTH.into_iter().filter(asked).filter(move |placement| terms.has(*placement))
+    }
+
     /// The sizes to measure; a barrier has but one.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> {
         let step = self.increment.map_or(Step::Factor(self.factor), Step::Increment);
@@ -133,6 +149,12 @@ impl Cli {
         let usage = |text| Err(Failure::Usage(text));
         let terms = self.terms();
         let Terms { collective, element, reduction, root } = terms;
+        if self.placements().next().is_none() {
+            return usage(format!("{collective} has no form in place"));
+        }
+        if terms.is_of_pairs() && !ranks.is_multiple_of(2) {
+            return usage(format!("{collective} works in pairs, and there are {ranks} ranks"));
+        }
         if collective == CollectiveKind::Barrier {
             return match self.min_busbw {
                 Some(_) => usage("a barrier has no bandwidth for --min-busbw".to_owned()),
@@ -145,6 +167,11 @@ impl Cli {
         }
         if terms.reduction().is_some() && !element.supports(reduction) {
             return usage(format!("{element} has no {reduction}"));
+        }
+        if terms.reduction().is_some() && !FOLDED.contains(&element) {
+            return usage(format!(
+                "lockstep-perf moves {element} and cannot check its {reduction}"
+            ));
         }
         if terms.root().is_some() && root >= ranks {
             return usage(format!("-r {root} in a job of {ranks} ranks, which count from 0"));
@@ -178,8 +205,11 @@ where
 
 /// The reduction called `text`, by our names or by those of nccl-tests.
 fn parse_reduction(text: &str) -> Result<Reduction, String> {
-    let [folds @ .., Reduction::Mean] = Reduction::ALL else { return Err(String::new()) };
-    named(folds)(if text == "prod" { "product" } else { text })
+    named(Reduction::ALL)(match text {
+        "prod" => "product",
+        "avg" => "mean",
+        other => other,
+    })
 }
 
 fn parse_switch(text: &str) -> Result<bool, String> {
@@ -227,12 +257,12 @@ mod tests {
         for (words, culprit) in [
             ("all_reduce --transport tcp", "write auto, shm or quic"),
             ("all_reduce -d f8", "'f8'"),
-            ("all_reduce -o avg", "'avg'"),
+            ("all_reduce -o mulsum", "'mulsum'"),
             ("all_reduce -b 1T", "'1T'"),
             ("all_reduce -c 2", "write 0 or 1"),
             ("all_reduce -n 0", "--iters"),
             ("all_reduce --min-busbw nan", "GB/s"),
-            ("gather", "gather"),
+            ("gossip", "gossip"),
         ] {
             let error = cli(words).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{words}");
@@ -247,10 +277,15 @@ mod tests {
             ("broadcast -r 2", "-r 2 in a job of 2 ranks, which count from 0"),
             ("all_gather -b 2K -e 1K", "-b is 2048 bytes and -e, which may not be less, is 1024"),
             ("barrier --min-busbw 1", "a barrier has no bandwidth for --min-busbw"),
+            ("all_reduce -o avg -d i32", "i32 has no mean"),
+            ("reduce -d f8e5m2", "lockstep-perf moves f8e5m2 and cannot check its sum"),
+            ("send --placement in_place", "send has no form in place"),
             ("all_gather --corrupt 2", "--corrupt 2 in a job of 2 ranks"),
         ] {
             assert_eq!(cli(words).unwrap().check_ranks(2).unwrap_err().to_string(), message);
         }
-        cli("all_gather -o xor").unwrap().check_ranks(2).unwrap();
+        cli("all_gather -o xor -d f8e5m2").unwrap().check_ranks(2).unwrap();
+        let error = cli("send_recv").unwrap().check_ranks(3).unwrap_err().to_string();
+        assert_eq!(error, "send_recv works in pairs, and there are 3 ranks");
     }
 }

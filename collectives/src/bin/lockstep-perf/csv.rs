@@ -14,7 +14,7 @@ pub(crate) fn line(report: &Report<'_>, row: &Row) -> String {
     format!(
         "{},{},{},{},{},{},{},{},{},{},{},{},{min},{p50},{p99},{max}\n",
         terms.collective,
-        terms.placement().name(),
+        row.placement.name(),
         report.ranks,
         row.extent.size_bytes,
         row.extent.count,

@@ -49,7 +49,7 @@ pub(crate) fn document(report: &Report<'_>) -> String {
     let Report { cli, machine, ranks, rows } = report;
     let terms = cli.terms();
     let results = rows.iter().map(|row| Measured {
-        placement: terms.placement().name(),
+        placement: row.placement.name(),
         size_bytes: row.extent.size_bytes,
         count: row.extent.count,
         slowest_rank: row.slowest,

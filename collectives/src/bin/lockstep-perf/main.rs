@@ -74,8 +74,15 @@ fn run_member(cli: &Cli, world: &World, member: Member) -> Result<(), Failure> {
     let members: Vec<Member> = (0..world.topology().member_count()).map(Member).collect();
     let communicator = world.communicator(member);
     let group = communicator.group(&members)?;
+    let pair = cli.terms().is_of_pairs().then(|| {
+        // Ranks are an even number, which was checked.
+        let first = group.position() & !1;
+        communicator.group(&members[first..first + 2])
+    });
+    let pair = pair.transpose()?;
+    let partners = pair.as_ref().unwrap_or(&group);
     let arena = world.arena();
-    let bench = Bench { cli, communicator: &communicator, group: &group, arena };
+    let bench = Bench { cli, communicator: &communicator, group: &group, partners, arena };
     let mut report = if group.position() == 0 {
         Some(Report::begin(cli, Machine::of(world), members.len())?)
     } else {
@@ -88,9 +95,14 @@ fn run_member(cli: &Cli, world: &World, member: Member) -> Result<(), Failure> {
         if previous.replace(extent) == Some(extent) {
             continue;
         }
-        let row = bench.measure(extent)?;
+        if let Some(report) = &report {
+            report.progress(extent.size_bytes);
+        }
+        let placements = cli.placements();
+        let rows = placements.map(|placement| bench.measure(extent, placement));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
         if let Some(report) = &mut report {
-            report.row(row)?;
+            report.size(rows)?;
         }
     }
     report.map_or(Ok(()), Report::end)

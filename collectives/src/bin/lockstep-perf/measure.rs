@@ -1,5 +1,7 @@
 //! One size: warm up, time, check, and agree on the outcome with all ranks.
 
+use std::collections::TryReserveError;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use lockstep_collectives::{Call, CollectiveError, Communicator, ElementType, Gro
 
 use crate::buffer::Buffer;
 use crate::cli::Cli;
-use crate::collective::{Extent, Terms};
+use crate::collective::{Buffered, Extent, Placement, Terms};
 use crate::failure::Failure;
 use crate::values::Values;
 
@@ -20,12 +22,15 @@ pub(crate) struct Bench<'a> {
     pub(crate) group: &'a Group,
     /// Where operands lie, if the process shares memory.
     pub(crate) arena: Option<&'a Arc<Arena>>,
+    /// Those that run the collective together: all, or this one's pair.
+    pub(crate) partners: &'a Group,
 }
 
-/// The outcome of one size, the same on every rank.
+/// The outcome of one size in one placement, the same on every rank.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) extent: Extent,
+    pub(crate) placement: Placement,
     /// The position of the rank with the greatest mean time.
     pub(crate) slowest: usize,
     /// How long each iteration took that rank, in microseconds; at least one.
@@ -44,28 +49,17 @@ impl Bench<'_> {
         Ok(self.cli.terms().extent(size, self.group.members().len()))
     }
 
-    /// Measures one size; every rank must.
+    /// Measures one size in one placement; every rank must.
     ///
     /// # Errors
     /// When a collective fails or there is no memory.
-    pub(crate) fn measure(&self, extent: Extent) -> Result<Row, Failure> {
-        let terms = self.cli.terms();
-        let values = Values::new(terms, extent, self.group.members().len());
+    pub(crate) fn measure(&self, extent: Extent, placement: Placement) -> Result<Row, Failure> {
         let size_bytes = extent.size_bytes;
-        let no_memory = |_| Failure::Memory { size_bytes: size_bytes as u64 };
-        let mut input = Buffer::new(self.arena, extent.input_bytes).map_err(no_memory)?;
-        let mut output = Buffer::new(self.arena, extent.output_bytes).map_err(no_memory)?;
-        let expected = self.cli.check.then(|| Buffer::new(self.arena, extent.output_bytes));
-        let mut expected = expected.transpose().map_err(no_memory)?;
-        values.write_input(self.group.position(), input.operand_mut());
-        if let Some(expected) = &mut expected {
-            values.write_expected(self.group.position(), expected.operand_mut());
-        }
-
-        let run = Run { bench: self, terms, deadline: self.deadline() };
-        let expected = expected.as_ref().map(Buffer::operand);
-        let row = run.row(extent, input.operand(), &mut output, expected);
-        row.map_err(|error| Failure::Collective {
+        let operands =
+            Operands::new(self.cli, extent, placement, self.group.position(), self.arena);
+        let operands = operands.map_err(|_| Failure::Memory { size_bytes: size_bytes as u64 })?;
+        let run = Run { bench: self, terms: self.cli.terms(), deadline: self.deadline() };
+        run.row(extent, placement, operands).map_err(|error| Failure::Collective {
             size_bytes,
             timeout: self.cli.timeout,
             source: Box::new(error),
@@ -74,6 +68,79 @@ impl Bench<'_> {
 
     fn deadline(&self) -> Option<Instant> {
         self.cli.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+}
+
+/// One rank's operands, as it puts them in and as it must get them.
+struct Operands {
+    extent: Extent,
+    /// Out of place.
+    input: Buffer,
+    output: Buffer,
+    /// What the output must be; `None` where nobody looks.
+    expected: Option<Buffer>,
+    /// In place: where the operand lies in the output.
+    within: Option<Range<usize>>,
+    values: Values,
+    rank: usize,
+}
+
+impl Operands {
+    fn new(
+        cli: &Cli,
+        extent: Extent,
+        placement: Placement,
+        rank: usize,
+        arena: Option<&Arc<Arena>>,
+    ) -> Result<Self, TryReserveError> {
+        let terms = cli.terms();
+        let values = Values::new(terms, extent);
+        let bytes = |range: Range<usize>| {
+            range.start * terms.element.size_bytes()..range.end * terms.element.size_bytes()
+        };
+        let (input, output, within, result) = match placement {
+            Placement::OutOfPlace => {
+                let output = bytes(0..terms.output_count(extent, rank));
+                (bytes(0..terms.input_count(extent, rank)).end, output.end, None, output)
+            }
+            Placement::InPlace => {
+                let Buffered { length, input, result } = terms.buffered(extent, rank);
+                (0, bytes(0..length).end, Some(bytes(input)), bytes(result))
+            }
+        };
+        let (mut input, mut output) = (Buffer::new(arena, input)?, Buffer::new(arena, output)?);
+        values.write_input(rank, input.operand_mut());
+        let mut expected = None;
+        if cli.check {
+            let mut buffer = Buffer::new(arena, output.operand().len())?;
+            if let Some(within) = &within {
+                values.write_input(rank, &mut buffer.operand_mut()[within.clone()]);
+            }
+            values.write_expected(rank, &mut buffer.operand_mut()[result]);
+            expected = Some(buffer);
+        }
+        if let Some(within) = &within {
+            values.write_input(rank, &mut output.operand_mut()[within.clone()]);
+        }
+        Ok(Self { extent, input, output, expected, within, values, rank })
+    }
+
+    /// Makes every byte of the output what it must not be, so that one that is not written is
+    /// wrong; in place, the operand is there again.
+    fn poison(&mut self) {
+        let Some(expected) = &self.expected else { return };
+        poison(self.output.operand_mut(), expected.operand());
+        if let Some(within) = &self.within {
+            let operand = &mut self.output.operand_mut()[within.clone()];
+            self.values.write_input(self.rank, operand);
+        }
+    }
+
+    /// Wrong elements of the output and spoilt guard bytes, if what is right is known.
+    fn wrong(&self, element: ElementType) -> Option<u64> {
+        let expected = self.expected.as_ref()?;
+        let wrong = differences(element, self.output.operand(), expected.operand());
+        Some((wrong + self.output.damage() + self.input.damage()) as u64)
     }
 }
 
@@ -86,40 +153,59 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Times the collective, checks it if what is `expected` is given, and agrees on the outcome.
+    /// Times the collective, checks it if what is expected is known, and agrees on the outcome.
     fn row(
         &self,
         extent: Extent,
-        input: &[u8],
-        output: &mut Buffer,
-        expected: Option<&[u8]>,
+        placement: Placement,
+        mut operands: Operands,
     ) -> Result<Row, CollectiveError> {
-        let samples = self.time(input, output.operand_mut())?;
-        let wrong = expected.map(|expected| self.check(input, output, expected)).transpose()?;
-        self.agree(extent, &samples, wrong)
+        let samples = self.time(&mut operands)?;
+        let mut wrong = None;
+        if operands.expected.is_some() {
+            operands.poison();
+            self.once(&mut operands)?;
+            if self.bench.cli.corrupt.is_some_and(|rank| rank as usize == operands.rank) {
+                spoil(operands.output.operand_mut());
+            }
+            wrong = operands.wrong(self.terms.element);
+        }
+        let (slowest, samples_us) = self.slowest(&samples)?;
+        let wrong = wrong.map(|wrong| self.sum(wrong)).transpose()?;
+        Ok(Row { extent, placement, slowest, samples_us, wrong })
     }
 
     fn call(&self) -> Call<'_> {
-        let timeout =
-            self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        Call { timeout, ..Call::on(self.bench.group) }
+        Call { timeout: self.left(), ..Call::on(self.bench.group) }
     }
 
-    fn once(&self, input: &[u8], output: &mut [u8]) -> Result<(), CollectiveError> {
-        self.terms.run(self.bench.communicator, &self.call(), input, output)
+    /// The time that is left of the size's.
+    fn left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    fn once(&self, operands: &mut Operands) -> Result<(), CollectiveError> {
+        let Bench { communicator, partners, .. } = *self.bench;
+        let call = Call { timeout: self.left(), ..Call::on(partners) };
+        let Operands { extent, input, output, within, .. } = operands;
+        let output = output.operand_mut();
+        match within {
+            None => self.terms.run(communicator, &call, *extent, input.operand(), output),
+            Some(_) => self.terms.run_in_place(communicator, &call, output),
+        }
     }
 
     /// How long each iteration takes this rank, one after the other, from a common start.
-    fn time(&self, input: &[u8], output: &mut [u8]) -> Result<Vec<Duration>, CollectiveError> {
+    fn time(&self, operands: &mut Operands) -> Result<Vec<Duration>, CollectiveError> {
         let Cli { iterations, warm_up, .. } = *self.bench.cli;
         for _ in 0..warm_up {
-            self.once(input, output)?;
+            self.once(operands)?;
         }
         self.bench.communicator.barrier(&self.call())?;
         let mut samples = Vec::with_capacity(iterations as usize);
         let mut last = Instant::now();
         for _ in 0..iterations {
-            self.once(input, output)?;
+            self.once(operands)?;
             let now = Instant::now();
             samples.push(now.duration_since(last));
             last = now;
@@ -127,38 +213,11 @@ impl Run<'_> {
         Ok(samples)
     }
 
-    /// Runs once into poisoned memory and counts what is not as expected.
-    fn check(
-        &self,
-        input: &[u8],
-        output: &mut Buffer,
-        expected: &[u8],
-    ) -> Result<u64, CollectiveError> {
-        poison(output.operand_mut(), expected);
-        // A broadcast has one buffer, which on the root is what goes out.
-        let root = self.terms.root().is_some_and(|root| root as usize == self.position());
-        if root {
-            output.operand_mut().copy_from_slice(input);
-        }
-        self.once(input, output.operand_mut())?;
-        if self.bench.cli.corrupt.is_some_and(|rank| rank as usize == self.position()) {
-            spoil(output.operand_mut());
-        }
-        let wrong = differences(self.terms.element, output.operand(), expected);
-        Ok((wrong + output.damage()) as u64)
-    }
-
-    /// The outcome of all ranks: times of the slowest, errors of all together.
-    fn agree(
-        &self,
-        extent: Extent,
-        samples: &[Duration],
-        wrong: Option<u64>,
-    ) -> Result<Row, CollectiveError> {
+    /// The rank that took longest, and its times in microseconds.
+    fn slowest(&self, samples: &[Duration]) -> Result<(usize, Vec<f64>), CollectiveError> {
         let Bench { communicator, group, .. } = *self.bench;
         let element = ElementType::U64;
         let nanoseconds = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-
         let total = nanoseconds(&samples.iter().sum());
         let mut totals = vec![0_u64; group.members().len()];
         let gathered = bytemuck::cast_slice_mut(&mut totals);
@@ -167,19 +226,17 @@ impl Run<'_> {
         let mut samples: Vec<u64> = samples.iter().map(nanoseconds).collect();
         let buffer = bytemuck::cast_slice_mut(&mut samples);
         communicator.broadcast_in_place(&self.call(), element, slowest, buffer)?;
-
-        let wrong = wrong.map(|wrong| {
-            let (input, mut sum) = (bytemuck::bytes_of(&wrong), 0_u64);
-            let output = bytemuck::bytes_of_mut(&mut sum);
-            communicator.all_reduce(&self.call(), element, Reduction::Sum, input, output)?;
-            Ok(sum)
-        });
-        let samples_us = samples.iter().map(|time| *time as f64 / 1e3).collect();
-        Ok(Row { extent, slowest, samples_us, wrong: wrong.transpose()? })
+        Ok((slowest, samples.iter().map(|time| *time as f64 / 1e3).collect()))
     }
 
-    fn position(&self) -> usize {
-        self.bench.group.position()
+    /// The sum over all ranks.
+    fn sum(&self, wrong: u64) -> Result<u64, CollectiveError> {
+        let mut sum = wrong;
+        let buffer = bytemuck::bytes_of_mut(&mut sum);
+        let call = self.call();
+        let communicator = self.bench.communicator;
+        communicator.all_reduce_in_place(&call, ElementType::U64, Reduction::Sum, buffer)?;
+        Ok(sum)
     }
 }
 
@@ -245,8 +302,9 @@ mod tests {
     use super::*;
 
     fn row_of(size_bytes: usize, samples_us: &[f64]) -> Row {
-        let extent = Extent { size_bytes, count: 1, input_bytes: 0, output_bytes: 0 };
-        Row { extent, slowest: 0, samples_us: samples_us.to_vec(), wrong: None }
+        let extent = Extent { size_bytes, count: 1, ranks: 2 };
+        let placement = Placement::InPlace;
+        Row { extent, placement, slowest: 0, samples_us: samples_us.to_vec(), wrong: None }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The figures of all sizes on standard output, in the form that was asked for, and the verdict.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::cli::Cli;
 use crate::failure::Failure;
@@ -31,18 +31,36 @@ impl<'a> Report<'a> {
         Ok(report)
     }
 
-    /// Takes, and prints, the next row.
+    /// Takes, and prints, the rows of the next size.
     ///
     /// # Errors
     /// When standard output takes nothing.
-    pub(crate) fn row(&mut self, row: Row) -> Result<(), Failure> {
+    pub(crate) fn size(&mut self, rows: Vec<Row>) -> Result<(), Failure> {
         if self.cli.csv {
-            print(&csv::line(self, &row))?;
+            let lines: String = rows.iter().map(|row| csv::line(self, row)).collect();
+            print(&lines)?;
         } else if !self.cli.json {
-            print(&table::line(self, &row))?;
+            print(&table::line(self, &rows))?;
         }
-        self.rows.push(row);
+        self.rows.extend(rows);
         Ok(())
+    }
+
+    /// Says on the terminal, if there is one, what is being measured, where that does not show.
+    pub(crate) fn progress(&self, size_bytes: usize) {
+        let mut terminal = io::stderr();
+        if self.cli.json && terminal.is_terminal() {
+            // Nobody depends on it.
+            let _ = write!(terminal, "\rmeasuring {size_bytes} bytes\x1b[K");
+        }
+    }
+
+    /// Takes back what [`Report::progress`] has said.
+    fn clear_progress(&self) {
+        let mut terminal = io::stderr();
+        if self.cli.json && terminal.is_terminal() {
+            let _ = write!(terminal, "\r\x1b[K");
+        }
     }
 
     /// Prints what comes after the last row, and judges.
@@ -50,6 +68,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When something is wrong or too slow, or standard output takes nothing.
     pub(crate) fn end(self) -> Result<(), Failure> {
+        self.clear_progress();
         if self.cli.json {
             print(&json::document(&self))?;
         } else if !self.cli.csv {

@@ -54,35 +54,32 @@ pub(crate) fn header(report: &Report<'_>) -> String {
     )
 }
 
-/// One size.
-pub(crate) fn line(report: &Report<'_>, row: &Row) -> String {
+/// One size: its rows, one for each placement that was measured. The spread is that of the first.
+pub(crate) fn line(report: &Report<'_>, rows: &[Row]) -> String {
     let terms = report.cli.terms();
+    let Some(first) = rows.first() else { return String::new() };
     let mut line = format!(
         "{:>12}  {:>11} {:>8} {:>8} {:>6}",
-        row.extent.size_bytes,
-        row.extent.count,
+        first.extent.size_bytes,
+        first.extent.count,
         terms.element().map_or("none".to_owned(), |element| element.to_string()),
         terms.reduction().map_or("none".to_owned(), |reduction| reduction.to_string()),
         terms.root().map_or(-1, i64::from),
     );
-    let na = "N/A".to_owned();
-    let wrong = row.wrong.map_or(na, |wrong| wrong.to_string());
-    let measured = format!(
-        " {:>10.2} {:>7.2} {:>7.2} {wrong:>6}",
-        row.time_us(),
-        row.algbw(),
-        report.busbw(row)
-    );
-    let absent = format!(" {:>10} {:>7} {:>7} {:>6}", "N/A", "N/A", "N/A", "N/A");
-    let (out_of_place, in_place) = match terms.placement() {
-        Placement::OutOfPlace => (measured, absent),
-        Placement::InPlace => (absent, measured),
-    };
-    line.push_str(&out_of_place);
-    line.push_str(&in_place);
-    for (_, share) in shares(report) {
+    for placement in Placement::BOTH {
+        let measured = rows.iter().find(|row| row.placement == placement);
         // Writing to a string does not fail.
-        _ = write!(line, " {:>10.2}", row.percentile_us(*share));
+        _ = match measured {
+            Some(row) => {
+                let wrong = row.wrong.map_or("N/A".to_owned(), |wrong| wrong.to_string());
+                let (time_us, algbw, busbw) = (row.time_us(), row.algbw(), report.busbw(row));
+                write!(line, " {time_us:>10.2} {algbw:>7.2} {busbw:>7.2} {wrong:>6}")
+            }
+            None => write!(line, " {:>10} {:>7} {:>7} {:>6}", "N/A", "N/A", "N/A", "N/A"),
+        };
+    }
+    for (_, share) in shares(report) {
+        _ = write!(line, " {:>10.2}", first.percentile_us(*share));
     }
     line.push('\n');
     line

@@ -8,10 +8,10 @@
 use half::{bf16, f16};
 use lockstep_collectives::{CollectiveKind, ElementType, Reduction};
 
-use crate::collective::{Extent, Terms};
+use crate::collective::{Extent, Terms, weight};
 
-/// The types that can be measured.
-pub(crate) const TYPES: [ElementType; 13] = [
+/// The types of which a fold is known here; the others are moved.
+pub(crate) const FOLDED: [ElementType; 13] = [
     ElementType::Bool,
     ElementType::I8,
     ElementType::I16,
@@ -47,9 +47,10 @@ enum Number {
 }
 
 impl Values {
-    pub(crate) fn new(terms: Terms, extent: Extent, ranks: usize) -> Self {
+    pub(crate) fn new(terms: Terms, extent: Extent) -> Self {
         let seed = mix(extent.size_bytes as u64);
-        let seeds = (0..ranks as u64).map(|rank| mix(seed.wrapping_add(mix(rank)))).collect();
+        let seeds =
+            (0..extent.ranks as u64).map(|rank| mix(seed.wrapping_add(mix(rank)))).collect();
         Self { terms, extent, seeds }
     }
 
@@ -70,58 +71,78 @@ impl Values {
     }
 
     /// The element at `index` of what `rank` must get, in the low bits.
-    fn expected(&self, rank: usize, index: usize) -> u64 {
-        let (count, ranks) = (self.extent.count, self.seeds.len());
+    fn expected(&self, rank: usize, index: usize) -> u128 {
+        let Extent { count, ranks, .. } = self.extent;
+        let root = self.terms.root as usize;
         match self.terms.collective {
-            CollectiveKind::AllReduce => self.fold(index),
+            CollectiveKind::AllReduce | CollectiveKind::Reduce => self.fold(index),
             CollectiveKind::ReduceScatter => self.fold(rank * count + index),
-            CollectiveKind::AllGather => self.input(index / count, index % count),
+            CollectiveKind::AllGather | CollectiveKind::Gather => {
+                self.input(index / count, index % count)
+            }
             CollectiveKind::AllToAll => self.input(index / count, rank * count + index % count),
-            CollectiveKind::Broadcast => self.input(self.terms.root as usize, index),
+            CollectiveKind::AllToAllV => {
+                let weight = |from, to| count * weight(from, to, ranks);
+                let (mut from, mut index) = (0, index);
+                while index >= weight(from, rank) {
+                    index -= weight(from, rank);
+                    from += 1;
+                }
+                let start: usize = (0..rank).map(|to| weight(from, to)).sum();
+                self.input(from, start + index)
+            }
+            CollectiveKind::Broadcast => self.input(root, index),
+            CollectiveKind::Scatter => self.input(root, rank * count + index),
             CollectiveKind::CollectivePermute => self.input((rank + ranks - 1) % ranks, index),
-            _ => 0,
+            CollectiveKind::Send | CollectiveKind::SendRecv => self.input(rank ^ 1, index),
+            CollectiveKind::Barrier => 0,
         }
     }
 
     /// All ranks' elements at `index` folded, the first to the last.
-    fn fold(&self, index: usize) -> u64 {
+    fn fold(&self, index: usize) -> u128 {
         let Terms { element, reduction, .. } = self.terms;
         let numbers = (0..self.seeds.len()).map(|rank| decode(element, self.input(rank, index)));
         let folded = numbers.reduce(|a, b| match element {
             ElementType::Bool => combine(boolean(reduction), a, b),
             _ => combine(reduction, a, b),
         });
+        let folded = match reduction {
+            Reduction::Mean => folded.map(|sum| divide(sum, self.seeds.len())),
+            _ => folded,
+        };
         folded.map_or(0, |number| encode(element, number))
     }
 
     /// The element at `index` of what `rank` puts in, in the low bits.
-    fn input(&self, rank: usize, index: usize) -> u64 {
+    fn input(&self, rank: usize, index: usize) -> u128 {
         let Some(seed) = self.seeds.get(rank) else { return 0 };
         let random = mix(seed.wrapping_add(index as u64));
         let element = self.terms.element;
         if element == ElementType::Bool {
-            return random & 1;
+            return (random & 1).into();
         }
+        let Some(reduction) = self.terms.reduction() else {
+            return u128::from(mix(random)) << 64 | u128::from(random);
+        };
         let Some(significand_bits) = significand_bits(element) else {
             // An even factor would soon leave nothing of a product.
-            let odd = self.terms.reduction() == Some(Reduction::Product);
-            return random | u64::from(odd);
+            return (random | u64::from(reduction == Reduction::Product)).into();
         };
-        match self.terms.reduction() {
-            None => random,
+        match reduction {
             // Integers so small that the sum over all ranks has room.
-            Some(Reduction::Sum) => {
+            Reduction::Sum | Reduction::Mean => {
                 let ranks = self.seeds.len() as u64;
                 let choices = ((1 << significand_bits) / ranks).max(2);
                 float(element, (random % choices) as f64)
             }
             // Powers of two; ranks that double take turns with ranks that halve.
-            Some(Reduction::Product) => {
+            Reduction::Product => {
                 let halves = (rank + index).is_multiple_of(2);
                 let magnitude = if halves { 0.5 } else { 2.0 };
                 float(element, if random & 1 == 0 { magnitude } else { -magnitude })
             }
-            Some(_) => {
+            _ => {
                 let steps = random % (1 << significand_bits);
                 let magnitude = 1.0 + steps as f64 / (1_u64 << significand_bits) as f64;
                 float(element, if random >> 63 == 0 { magnitude } else { -magnitude })
@@ -142,7 +163,7 @@ fn significand_bits(element: ElementType) -> Option<u32> {
 }
 
 /// The bits of `value` as a float of this type.
-fn float(element: ElementType, value: f64) -> u64 {
+fn float(element: ElementType, value: f64) -> u128 {
     match element {
         ElementType::F64 => encode(element, Number::Double(value)),
         #[expect(clippy::cast_possible_truncation, reason = "at worst it rounds")]
@@ -163,21 +184,30 @@ fn combine(reduction: Reduction, a: Number, b: Number) -> Number {
             Reduction::Mean => 0,
         }),
         (Number::Single(a), Number::Single(b)) => Number::Single(match reduction {
-            Reduction::Sum => a + b,
+            Reduction::Sum | Reduction::Mean => a + b,
             Reduction::Product => a * b,
             Reduction::Min => a.min(b),
             Reduction::Max => a.max(b),
-            Reduction::And | Reduction::Or | Reduction::Xor | Reduction::Mean => f32::NAN,
+            Reduction::And | Reduction::Or | Reduction::Xor => f32::NAN,
         }),
         (Number::Double(a), Number::Double(b)) => Number::Double(match reduction {
-            Reduction::Sum => a + b,
+            Reduction::Sum | Reduction::Mean => a + b,
             Reduction::Product => a * b,
             Reduction::Min => a.min(b),
             Reduction::Max => a.max(b),
-            Reduction::And | Reduction::Or | Reduction::Xor | Reduction::Mean => f64::NAN,
+            Reduction::And | Reduction::Or | Reduction::Xor => f64::NAN,
         }),
         // All elements of an operand are of one type.
         (a, _) => a,
+    }
+}
+
+/// The mean of `count` numbers of the given sum, in the type in which they are added.
+fn divide(sum: Number, count: usize) -> Number {
+    match sum {
+        Number::Integer(sum) => Number::Integer(sum),
+        Number::Single(sum) => Number::Single(sum / count as f32),
+        Number::Double(sum) => Number::Double(sum / count as f64),
     }
 }
 
@@ -190,12 +220,8 @@ fn boolean(reduction: Reduction) -> Reduction {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "the low bits are the element"
-)]
-fn decode(element: ElementType, bits: u64) -> Number {
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
+fn decode(element: ElementType, bits: u128) -> Number {
     match element {
         ElementType::I8 => Number::Integer((bits as i8).into()),
         ElementType::I16 => Number::Integer((bits as i16).into()),
@@ -207,35 +233,31 @@ fn decode(element: ElementType, bits: u64) -> Number {
         ElementType::F16 => Number::Single(f16::from_bits(bits as u16).into()),
         ElementType::BF16 => Number::Single(bf16::from_bits(bits as u16).into()),
         ElementType::F32 => Number::Single(f32::from_bits(bits as u32)),
-        ElementType::F64 => Number::Double(f64::from_bits(bits)),
-        _ => Number::Integer(bits.into()),
+        ElementType::F64 => Number::Double(f64::from_bits(bits as u64)),
+        _ => Number::Integer((bits as u64).into()),
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the low bits are the element"
-)]
-fn encode(element: ElementType, number: Number) -> u64 {
+#[expect(clippy::cast_sign_loss, reason = "the low bits are the element")]
+fn encode(element: ElementType, number: Number) -> u128 {
     match number {
-        Number::Integer(value) => value as u64,
+        Number::Integer(value) => value as u128,
         Number::Single(value) => match element {
             ElementType::F16 => f16::from_f32(value).to_bits().into(),
             ElementType::BF16 => bf16::from_f32(value).to_bits().into(),
             _ => value.to_bits().into(),
         },
-        Number::Double(value) => value.to_bits(),
+        Number::Double(value) => value.to_bits().into(),
     }
 }
 
 /// Puts the low bits of `bits` into `slot`, in the byte order of the machine.
-fn store(bits: u64, slot: &mut [u8]) {
+fn store(bits: u128, slot: &mut [u8]) {
     let width = slot.len();
     if cfg!(target_endian = "little") {
         slot.copy_from_slice(&bits.to_le_bytes()[..width]);
     } else {
-        slot.copy_from_slice(&bits.to_be_bytes()[8 - width..]);
+        slot.copy_from_slice(&bits.to_be_bytes()[16 - width..]);
     }
 }
 
@@ -255,20 +277,20 @@ mod tests {
 
     fn values(element: ElementType, reduction: Reduction, ranks: usize) -> Values {
         let terms = Terms { collective: CollectiveKind::AllReduce, element, reduction, root: 0 };
-        Values::new(terms, terms.extent(8000, ranks), ranks)
+        Values::new(terms, terms.extent(8000, ranks))
     }
 
     #[test]
     fn inputs_differ_from_rank_to_rank_and_from_element_to_element() {
         let values = values(ElementType::F64, Reduction::Sum, 4);
         let all = (0..4).flat_map(|rank| (0..1000).map(move |index| (rank, index)));
-        let distinct: HashSet<u64> = all.map(|(rank, index)| values.input(rank, index)).collect();
+        let distinct: HashSet<u128> = all.map(|(rank, index)| values.input(rank, index)).collect();
         assert_eq!(distinct.len(), 4000);
     }
 
     #[test]
     fn folds_are_the_same_in_any_order() {
-        for element in TYPES {
+        for element in FOLDED {
             for reduction in Reduction::ALL {
                 if !element.supports(reduction) || reduction == Reduction::Mean {
                     continue;
@@ -281,7 +303,7 @@ mod tests {
                     let pair = |a, b| combine(reduction, a, b);
                     let tree = pair(pair(one(4), one(2)), pair(one(0), pair(one(3), one(1))));
                     let (tree, serial) = (encode(element, tree), values.fold(index));
-                    let mask = u64::MAX >> (64 - 8 * element.size_bytes());
+                    let mask = u128::MAX >> (128 - 8 * element.size_bytes());
                     assert_eq!(tree & mask, serial & mask, "{element} {reduction} {index}");
                     // Rounding to the type in between changes nothing either.
                     let number = decode(element, serial);
@@ -307,17 +329,24 @@ mod tests {
         let element = ElementType::U64;
         let of = |collective| {
             let terms = Terms { collective, element, reduction: Reduction::Xor, root: 2 };
-            Values::new(terms, terms.extent(3 * 8 * 5, 3), 3)
+            Values::new(terms, terms.extent(3 * 8 * 6, 3))
         };
         let gather = of(CollectiveKind::AllGather);
-        assert_eq!(gather.expected(0, 7), gather.input(1, 2));
+        assert_eq!(gather.expected(0, 7), gather.input(1, 1));
         let scatter = of(CollectiveKind::ReduceScatter);
-        let column = [0, 1, 2].map(|rank| scatter.input(rank, 7));
+        let column = [0, 1, 2].map(|rank| scatter.input(rank, 8));
         assert_eq!(scatter.expected(1, 2), column[0] ^ column[1] ^ column[2]);
         let transpose = of(CollectiveKind::AllToAll);
-        assert_eq!(transpose.expected(2, 7), transpose.input(1, 12));
+        assert_eq!(transpose.expected(2, 7), transpose.input(1, 13));
+        // Of rank 1 they send 2, 3 and 1 pieces: to rank 2 the last, behind 5 pieces of 3.
+        let uneven = of(CollectiveKind::AllToAllV);
+        assert_eq!(uneven.expected(2, 10), uneven.input(1, 16));
         let broadcast = of(CollectiveKind::Broadcast);
         assert_eq!(broadcast.expected(0, 7), broadcast.input(2, 7));
+        let pieces = of(CollectiveKind::Scatter);
+        assert_eq!(pieces.expected(1, 2), pieces.input(2, 8));
+        let pair = of(CollectiveKind::SendRecv);
+        assert_eq!(pair.expected(1, 7), pair.input(0, 7));
         let permute = of(CollectiveKind::CollectivePermute);
         assert_eq!(permute.expected(0, 7), permute.input(2, 7));
     }
