@@ -30,6 +30,14 @@ mod topology;
 pub mod transport;
 mod world;
 
+/// What the fuzz targets of `fuzz/` call; in their builds only.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::communicator::fuzzing as communicator;
+    pub use crate::rendezvous::fuzzing as rendezvous;
+    pub use crate::transport::fuzzing as transport;
+}
+
 pub use communicator::{
     Call, CollectiveCause, CollectiveError, Communicator, Group, GroupError, MAX_REASON_BYTES,
     MAX_SIDES, Participant, Side,

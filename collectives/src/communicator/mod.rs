@@ -10,6 +10,8 @@
 
 mod collectives;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod head;
 mod participation;
 mod shared;

@@ -12,6 +12,8 @@ mod coordinator;
 mod core;
 mod failure;
 mod flight;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod join;
 mod link;
 mod message;

@@ -8,6 +8,8 @@
 
 mod cancel;
 mod drive;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod local;
 mod news;
 mod post;
