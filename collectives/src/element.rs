@@ -284,3 +284,36 @@ impl fmt::Display for OperatorName {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The package's documentation has a row for every type, and each says what the code does.
+    #[test]
+    fn the_table_in_the_documentation_holds() {
+        let rows = include_str!("lib.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
+        let mut types: Vec<ElementType> = ElementType::ARITHMETIC.to_vec();
+        types.push(ElementType::Opaque { size_bytes: 16 });
+        let function = ReductionFunction { fingerprint: 0, fold: &|_, _| {} };
+        for row in rows.skip(1) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            for name in cells[0].split(", ") {
+                let place = types.iter().position(|element| element.to_string() == name);
+                let element = types.swap_remove(place.unwrap_or_else(|| panic!("{name} is new")));
+                for reduction in Reduction::ALL {
+                    let column = match reduction {
+                        Reduction::Sum | Reduction::Product => 1,
+                        Reduction::Min | Reduction::Max => 2,
+                        Reduction::And | Reduction::Or | Reduction::Xor => 3,
+                        Reduction::Mean => 4,
+                    };
+                    let supported = element.supports(reduction);
+                    assert_eq!(cells[column] == "yes", supported, "{reduction} of {name}");
+                }
+                assert_eq!(cells[5] == "yes", Operator::from(function).supports(element));
+            }
+        }
+        assert!(types.is_empty(), "{types:?} are not in the table");
+    }
+}

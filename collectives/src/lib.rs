@@ -8,6 +8,23 @@
 //!   network.
 //! - [`shared_memory`]: memory that the processes of one host share.
 //!
+//! All collectives move elements of every type. Those that reduce (all_reduce, reduce and
+//! reduce_scatter) know these, and fold them in the order of the group:
+//!
+//! | elements | sum, product | min, max | and, or, xor | mean | function |
+//! |---|---|---|---|---|---|
+//! | bool | yes | yes | yes | no | yes |
+//! | i8, i16, i32, i64, u8, u16, u32, u64 | yes | yes | yes | no | yes |
+//! | i2, i4, u2, u4 | yes | yes | yes | no | yes |
+//! | f16, bf16, f32, f64 | yes | yes | no | yes | yes |
+//! | f8e3m4, f8e4m3, f8e4m3fn, f8e4m3b11fnuz, f8e4m3fnuz, f8e5m2, f8e5m2fnuz | yes | yes | no | yes | yes |
+//! | c64, c128 | yes | no | no | yes | yes |
+//! | opaque16 | no | no | no | no | yes |
+//!
+//! Integers wrap, a bool is 0 or 1, a NaN of any member is in every minimum and maximum, where -0
+//! is less than +0. Floats of 8 and 16 bits are folded in f32 and rounded once. The opaque ones
+//! are those of any size that arithmetic does not know.
+//!
 //! Bytes from a peer never panic and never allocate without a bound (invariant I5). Every wait has
 //! a deadline (I3). There is no global state: two jobs can live in one process (I6).
 
