@@ -93,6 +93,12 @@ pub enum EndpointError {
     /// The identity cannot serve.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// A thread for the network could not be started.
+    #[error("cannot start a network thread: {source}")]
+    Thread {
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 /// Why a connection to a peer could not be made.
@@ -318,7 +324,7 @@ pub fn address_towards(peer: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-fn bind_socket(address: SocketAddr) -> io::Result<UdpSocket> {
+pub(crate) fn bind_socket(address: SocketAddr) -> io::Result<UdpSocket> {
     let domain = socket2::Domain::for_address(address);
     let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, Some(socket2::Protocol::UDP))?;
     raise_buffers(&socket)?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::rendezvous::CoordinatorOptions;
 use crate::shared_memory::{self, Arena, Segment, Sharing};
-use crate::transport::quic::{QuicTransport, transport_config};
+use crate::transport::quic::QuicTransport;
 use crate::transport::shm::ShmTransport;
 use crate::transport::{LocalTransport, Transport};
 use crate::{
@@ -63,6 +63,9 @@ struct Membership {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
+    /// The network cannot be used.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
     /// The launcher's variables are wrong.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
@@ -174,11 +177,11 @@ impl World {
             host: (!environment.coordinator_hosted).then_some(Rank(0)),
             timeout: limits.init,
         };
-        let (session, incoming) = Session::join(&options, transport_config())?;
+        let (session, socket) = Session::join(&options)?;
         let topology = Arc::clone(session.topology());
-        let endpoint = Arc::clone(session.endpoint());
+        let identity = session.endpoint().identity().clone();
         let transport: Arc<dyn Transport> =
-            Arc::new(QuicTransport::new(endpoint, incoming, *rank, Arc::clone(&topology)));
+            Arc::new(QuicTransport::new(identity, socket, *rank, Arc::clone(&topology))?);
         let interrupted = Arc::downgrade(&transport);
         session.failures().on_failure(move |failure| {
             if let Some(transport) = interrupted.upgrade() {

@@ -296,8 +296,9 @@ async fn serve_peer(shared: &Arc<Shared>, peer: &PeerConnection) -> Result<(), S
     let FromMember::Join(join) = message else {
         return Err("its first message is not a join".to_owned());
     };
-    if join.address != connection.remote_address() {
-        let (rank, says, seen) = (join.rank, join.address, connection.remote_address());
+    // The ports differ: peers reach a process at another socket than the coordinator.
+    if join.address.ip() != connection.remote_address().ip() {
+        let (rank, says, seen) = (join.rank, join.address.ip(), connection.remote_address().ip());
         tracing::warn!(
             "{rank} says that it is at {says}, its packets come from {seen}: if addresses are \
              translated between hosts, its peers may not reach it"

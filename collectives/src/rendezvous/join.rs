@@ -12,17 +12,17 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use quinn::TransportConfig;
-use tokio::sync::mpsc;
 
 use super::link::{Link, Standing};
 use super::message::{FromMember, Join};
 
 use super::{JoinRefusal, Session, SessionError};
 use crate::secret::random_bytes;
+use crate::transport::quic::PeerSocket;
 use crate::{
     Attempt, ConnectError, EndpointError, HostId, Identity, IdentityError, JobId, JobSecret,
-    PeerConnection, PeerEndpoint, PeerName, Protocol, Rank, RankInfo, SecretError, Topology,
-    TopologyError, address_towards,
+    PeerEndpoint, PeerName, Protocol, Rank, RankInfo, SecretError, Topology, TopologyError,
+    address_towards,
 };
 
 /// How often it is said what is waited for.
@@ -132,38 +132,34 @@ struct Joining<'a> {
     options: &'a JoinOptions,
     identity: Identity,
     incarnation: u64,
-    accept: Arc<TransportConfig>,
-    /// The endpoint of the last try, to be used again if the next one starts from the same address.
-    endpoint: Option<Listening>,
+    /// What the last try opened, to be used again if the next one starts from the same address.
+    open: Option<Open>,
     deadline: Instant,
     next_report: Instant,
 }
 
-struct Listening {
+/// What a process is reached at: by the coordinator on a connection that it dials from an endpoint
+/// of its own, and by its peers at a socket.
+struct Open {
     endpoint: Arc<PeerEndpoint>,
-    incoming: mpsc::Receiver<PeerConnection>,
+    socket: PeerSocket,
 }
 
 impl Session {
     /// Joins a job: returns when all its ranks have.
     ///
-    /// The process's endpoint is opened on the address from which the kernel reaches the
-    /// coordinator, and listens for [`Protocol::Transport`] with the settings `accept` before the
-    /// other ranks learn of it; what it accepts comes out of the receiver.
+    /// The socket for its peers is opened on the address from which the kernel reaches the
+    /// coordinator, before the other ranks learn of it.
     ///
     /// # Errors
     /// When the coordinator refuses this process, or the job does not come together in time.
-    pub fn join(
-        options: &JoinOptions,
-        accept: Arc<TransportConfig>,
-    ) -> Result<(Self, mpsc::Receiver<PeerConnection>), JoinError> {
+    pub fn join(options: &JoinOptions) -> Result<(Self, PeerSocket), JoinError> {
         let start = Instant::now();
         let mut joining = Joining {
             options,
             identity: Identity::new(&options.secret, PeerName::Rank(options.rank))?,
             incarnation: u64::from_le_bytes(random_bytes()?),
-            accept,
-            endpoint: None,
+            open: None,
             deadline: start.checked_add(options.timeout).unwrap_or(start + FOREVER),
             next_report: start + REPORT_INTERVAL,
         };
@@ -186,7 +182,7 @@ impl Session {
 
 impl Joining<'_> {
     /// Tries each address of the coordinator once.
-    fn attempt(&mut self) -> Result<(Session, mpsc::Receiver<PeerConnection>), Failure> {
+    fn attempt(&mut self) -> Result<(Session, PeerSocket), Failure> {
         let mut obstacle = "its name has no address".to_owned();
         for address in self.resolve()? {
             match self.attempt_at(address) {
@@ -197,13 +193,10 @@ impl Joining<'_> {
         Err(Failure::Passing(obstacle))
     }
 
-    fn attempt_at(
-        &mut self,
-        address: SocketAddr,
-    ) -> Result<(Session, mpsc::Receiver<PeerConnection>), Failure> {
+    fn attempt_at(&mut self, address: SocketAddr) -> Result<(Session, PeerSocket), Failure> {
         let local = address_towards(address)
             .map_err(|error| passing(format_args!("no route to {address}: {error}")))?;
-        let endpoint = self.listen(local)?;
+        let (endpoint, reached_at) = self.open(local)?;
         let connection = self.connect(&endpoint, address)?;
         let options = self.options;
         let join = Join {
@@ -215,7 +208,7 @@ impl Joining<'_> {
             host: HostId::of_this_host(),
             process_id: std::process::id(),
             devices: options.devices,
-            address: endpoint.local_address(),
+            address: reached_at,
         };
         let link = Link::start(
             &endpoint,
@@ -231,11 +224,10 @@ impl Joining<'_> {
             Failure::Lasting(JoinError::Topology { coordinator, detail })
         })?;
         let topology = Arc::new(topology);
-        let listening = self.endpoint.take();
-        let incoming = listening.map(|listening| listening.incoming);
-        let incoming = incoming.ok_or_else(|| passing("the endpoint is gone"))?;
+        let socket = self.open.take().map(|open| open.socket);
+        let socket = socket.ok_or_else(|| passing("the socket is gone"))?;
         Session::new(link, endpoint, topology, options.rank, heartbeat_timeout)
-            .map(|session| (session, incoming))
+            .map(|session| (session, socket))
             .map_err(|error| Failure::Lasting(error.into()))
     }
 
@@ -255,21 +247,21 @@ impl Joining<'_> {
         }
     }
 
-    /// This process's endpoint at `local`, listening for its peers.
-    fn listen(&mut self, local: IpAddr) -> Result<Arc<PeerEndpoint>, Failure> {
-        if let Some(Listening { endpoint, .. }) = &self.endpoint
-            && endpoint.local_address().ip() == local
+    /// This process's endpoint at `local`, and the address of its socket for its peers.
+    fn open(&mut self, local: IpAddr) -> Result<(Arc<PeerEndpoint>, SocketAddr), Failure> {
+        if let Some(Open { endpoint, socket }) = &self.open
+            && socket.local_address().ip() == local
         {
-            return Ok(Arc::clone(endpoint));
+            return Ok((Arc::clone(endpoint), socket.local_address()));
         }
         let lasting = |error: EndpointError| Failure::Lasting(error.into());
         let endpoint =
             PeerEndpoint::bind(self.identity.clone(), (local, 0).into()).map_err(lasting)?;
-        let incoming =
-            endpoint.listen(Protocol::Transport, Arc::clone(&self.accept)).map_err(lasting)?;
         let endpoint = Arc::new(endpoint);
-        self.endpoint = Some(Listening { endpoint: Arc::clone(&endpoint), incoming });
-        Ok(endpoint)
+        let socket = PeerSocket::bind((local, 0).into()).map_err(lasting)?;
+        let address = socket.local_address();
+        self.open = Some(Open { endpoint: Arc::clone(&endpoint), socket });
+        Ok((endpoint, address))
     }
 
     fn connect(

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockstep_collectives::shared_memory::Segment;
-use lockstep_collectives::transport::quic::{QuicTransport, transport_config};
+use lockstep_collectives::transport::quic::{PeerSocket, QuicTransport};
 use lockstep_collectives::transport::shm::ShmTransport;
 use lockstep_collectives::transport::sim::Simulation;
 use lockstep_collectives::transport::{LocalTransport, Transport};
 use lockstep_collectives::{
-    Attempt, Communicator, HostId, Identity, JobId, JobSecret, Member, PeerEndpoint, PeerName,
-    Protocol, Rank, RankInfo, Topology,
+    Attempt, Communicator, HostId, Identity, JobId, JobSecret, Member, PeerName, Rank, RankInfo,
+    Topology,
 };
 
 /// A job of some members.
@@ -60,30 +60,28 @@ impl Job for Local {
 pub(crate) fn quic(devices: &[u32]) -> Quic {
     let secret = JobSecret::generate().unwrap();
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut endpoints = Vec::new();
+    let mut sockets = Vec::new();
     let mut ranks = Vec::new();
     for (&devices, rank) in devices.iter().zip((0..).map(Rank)) {
         let identity = Identity::new(&secret, PeerName::Rank(rank)).unwrap();
-        let endpoint = PeerEndpoint::bind(identity, loopback).unwrap();
-        let incoming = endpoint.listen(Protocol::Transport, transport_config()).unwrap();
+        let socket = PeerSocket::bind(loopback).unwrap();
         ranks.push(RankInfo {
             rank,
             host: HostId::of_this_host(),
             process_id: std::process::id(),
             devices,
-            address: endpoint.local_address(),
-            fingerprint: endpoint.identity().fingerprint(),
+            address: socket.local_address(),
+            fingerprint: identity.fingerprint(),
         });
-        endpoints.push((endpoint, incoming));
+        sockets.push((identity, socket));
     }
     let job = JobId::new("test").unwrap();
     let topology = Arc::new(Topology::new(job, Attempt(0), ranks).unwrap());
-    let transports =
-        endpoints.into_iter().zip((0..).map(Rank)).map(|((endpoint, incoming), rank)| {
-            let topology = Arc::clone(&topology);
-            let quic = QuicTransport::new(Arc::new(endpoint), incoming, rank, topology);
-            Arc::new(quic) as Arc<dyn Transport>
-        });
+    let transports = sockets.into_iter().zip((0..).map(Rank)).map(|((identity, socket), rank)| {
+        let topology = Arc::clone(&topology);
+        let quic = QuicTransport::new(identity, socket, rank, topology).unwrap();
+        Arc::new(quic) as Arc<dyn Transport>
+    });
     Quic { transports: transports.collect(), topology }
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 use quinn::congestion::{Controller, ControllerFactory};
 
 /// More than fast links between neighbours hold; less than a socket's buffer when it is raised.
-const LARGEST_WINDOW_BYTES: u64 = 2 << 20;
+pub(super) const LARGEST_WINDOW_BYTES: u64 = 2 << 20;
 
 /// Four packets of the smallest size.
 const SMALLEST_WINDOW_BYTES: u64 = 4 * 1200;
