@@ -129,6 +129,9 @@ impl World {
                     environment::RANK
                 );
                 let world = Self::alone(devices, limits, choice);
+                if let (Some(reason), true) = (world.sharing.refusal(world.rank), devices > 1) {
+                    tracing::info!("its devices share no memory: {reason}");
+                }
                 world.require(choice)?;
                 Ok(world)
             }

@@ -117,8 +117,12 @@ impl Segment {
     /// # Errors
     /// When the system has no files in memory, or not enough addresses.
     pub fn create(places: usize) -> Result<Self, SegmentError> {
+        Self::create_within(places, allowed_bytes().min(LARGEST_SEGMENT_BYTES))
+    }
+
+    /// The segment with the largest arenas that takes at most `allowed_bytes` of addresses.
+    fn create_within(places: usize, allowed_bytes: u64) -> Result<Self, SegmentError> {
         let places_wide = u64::try_from(places.max(1)).unwrap_or(u64::MAX);
-        let allowed_bytes = allowed_bytes().min(LARGEST_SEGMENT_BYTES);
         let mut layout = Layout {
             places: places_wide,
             board_bytes: u64::try_from(BOARD_BYTES).unwrap_or(u64::MAX),
@@ -359,6 +363,23 @@ mod tests {
         let mut bytes = last.arena().allocate(8).unwrap();
         bytes.copy_from_slice(b"the last");
         assert_eq!(segment.view(last.locate(&bytes).unwrap()).unwrap(), b"the last");
+    }
+
+    #[test]
+    fn arenas_shrink_to_what_is_allowed_and_no_further_than_makes_sense() {
+        let arena_bytes = |places, allowed_bytes| {
+            Segment::create_within(places, allowed_bytes).map(|segment| segment.layout.arena_bytes)
+        };
+        assert_eq!(arena_bytes(2, u64::MAX).unwrap(), LARGEST_ARENA_BYTES);
+        assert_eq!(arena_bytes(2, LARGEST_ARENA_BYTES).unwrap(), LARGEST_ARENA_BYTES / 4);
+        let least = 2 * SMALLEST_ARENA_BYTES + HEADER_BYTES + SIGNALS_BYTES;
+        let least = least + u64::try_from(BOARD_BYTES).unwrap();
+        assert_eq!(arena_bytes(2, least).unwrap(), SMALLEST_ARENA_BYTES);
+        let error = arena_bytes(2, least - 1).unwrap_err();
+        assert!(
+            matches!(error, SegmentError::Limited { places: 2, asked_bytes, .. } if asked_bytes == least),
+            "{error}"
+        );
     }
 
     #[test]
