@@ -103,6 +103,16 @@ fn a_text_may_have_several_programs() {
 }
 
 #[test]
+fn converts_between_the_forms_of_text() {
+    let (code, generic, complaints) = hlo(&["convert", "--to", "generic"], PROGRAM.as_bytes());
+    assert_eq!((code, complaints.as_str()), (0, ""));
+    assert!(generic.contains("%0 = \"stablehlo.negate\"(%arg0) : (tensor<3xf32>)"), "{generic}");
+    let custom = hlo(&["convert", "--to", "custom"], generic.as_bytes()).1;
+    assert_eq!(custom, hlo(&["print"], PROGRAM.as_bytes()).1);
+    assert_eq!(hlo(&["convert", "--to", "bytecode"], b"").0, 2);
+}
+
+#[test]
 fn exits_with_2_when_the_command_is_at_fault() {
     for arguments in [&["draw"][..], &["print", "a", "b"], &[]] {
         let (code, printed, complaint) = hlo(arguments, b"");
@@ -185,10 +195,14 @@ fn jaxlib_reads_what_is_printed_as_the_same_module() {
     assert_eq!(programs.len(), 106);
     programs.extend(operations(directory.path()));
     for (number, original) in programs.iter().enumerate() {
-        let module = lockstep::stablehlo::parse(&std::fs::read_to_string(original).unwrap());
-        let printed = directory.path().join(format!("{number}.mlir"));
-        std::fs::write(&printed, module.unwrap().to_string()).unwrap();
-        judge.arg(original).arg(printed);
+        let text = std::fs::read_to_string(original).unwrap();
+        let module = lockstep::stablehlo::parse(&text).unwrap();
+        for (form, text) in [("custom", module.to_string()), ("generic", module.to_generic_text())]
+        {
+            let printed = directory.path().join(format!("{form}-{number}.mlir"));
+            std::fs::write(&printed, text).unwrap();
+            judge.arg(original).arg(printed);
+        }
     }
     let output = judge.output().unwrap();
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());

@@ -18,6 +18,7 @@ mod quantized;
 mod statistics;
 mod text;
 mod verify;
+pub mod xla;
 
 pub use bytecode::{BytecodeError, BytecodeErrorKind, Section, parse_bytecode};
 pub use literal::Literal;

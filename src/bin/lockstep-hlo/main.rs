@@ -1,11 +1,11 @@
 //! `lockstep-hlo`: looks at a program from the shell.
 //!
-//! Reads a StableHLO module, text or bytecode, from a file or standard input and prints it, checks
-//! it, names it by its fingerprint, counts what it costs, runs it or times it. A text may have
-//! several modules, with lines that begin with `// -----` between them; each is answered for, in
-//! their order, but only one is run. Exits with 0 when all is well, with 1
-//! when the program is at fault and with 2 when the command is: wrong arguments, or a file that
-//! cannot be read.
+//! Reads a StableHLO module, text or bytecode, from a file or standard input and prints it, in the
+//! custom or the generic form, checks it, names it by its fingerprint, counts what it costs, runs
+//! it or times it. A text may have several modules, with lines that begin with `// -----` between
+//! them; each is answered for, in their order, but only one is run. Exits with 0 when all is well,
+//! with 1 when the program is at fault and with 2 when the command is: wrong arguments, or a file
+//! that cannot be read.
 //! `lockstep hlo …` is the same command.
 
 mod npz;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::stablehlo::{
     Excerpt, Module, Statistics, VerifyError, parse_all, parse_bytecode, verify,
 };
@@ -38,6 +38,14 @@ enum Command {
     Print(Source),
     /// Check the program by the constraints of the StableHLO specification.
     Verify(Source),
+    /// Write the program, text or bytecode, in a form of text.
+    Convert {
+        #[command(flatten)]
+        source: Source,
+        /// The form.
+        #[arg(long, value_enum)]
+        to: Form,
+    },
     /// Print the SHA-256 by which processes know that they run the same program.
     Fingerprint {
         #[command(flatten)]
@@ -58,6 +66,14 @@ enum Command {
     Run(run::Run),
     /// Run the program again and again on one CPU device and say how long it takes.
     Bench(run::Bench),
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    /// As people write it; what `print` prints.
+    Custom,
+    /// As any MLIR parser reads it, whatever dialects it knows.
+    Generic,
 }
 
 #[derive(Args)]
@@ -112,11 +128,8 @@ fn complain(text: fmt::Arguments<'_>) {
 /// What the command prints.
 fn answer(command: &Command) -> Result<String, Failure> {
     match command {
-        Command::Print(source) => {
-            let modules = source.read()?.modules;
-            let texts: Vec<String> = modules.iter().map(Module::to_string).collect();
-            Ok(texts.join("// -----\n"))
-        }
+        Command::Print(source) => Ok(written(&source.read()?.modules, Form::Custom)),
+        Command::Convert { source, to } => Ok(written(&source.read()?.modules, *to)),
         Command::Verify(source) => {
             source.verified()?;
             Ok(String::new())
@@ -134,6 +147,14 @@ fn answer(command: &Command) -> Result<String, Failure> {
         Command::Run(run) => run.answer(),
         Command::Bench(bench) => bench.answer(),
     }
+}
+
+fn written(modules: &[Module], form: Form) -> String {
+    let texts = modules.iter().map(|module| match form {
+        Form::Custom => module.to_string(),
+        Form::Generic => module.to_generic_text(),
+    });
+    texts.collect::<Vec<_>>().join("// -----\n")
 }
 
 fn fingerprint(module: &Module, json: bool) -> String {

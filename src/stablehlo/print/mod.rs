@@ -2,10 +2,12 @@
 //!
 //! Operations with a short custom form are printed in it, the others in the generic form. Values
 //! are named by their order in the text, so equal modules print alike whatever the names in their
-//! sources were. Locations are not printed.
+//! sources were. Locations are not printed. The generic form alone, which every MLIR parser reads
+//! without knowing the operations, is [`Module::to_generic_text`].
 
 mod attribute;
 mod fingerprint;
+mod generic;
 mod literal;
 mod op;
 mod properties;
@@ -19,7 +21,7 @@ use op::OpPrinter;
 
 use super::entity::Entity as _;
 use super::op::Sharding;
-use super::{Block, Function, Module, Region, ResultInfo, Type, Value};
+use super::{Block, Function, Module, Param, Region, ResultInfo, Type, Value};
 
 pub use fingerprint::Fingerprint;
 
@@ -59,10 +61,19 @@ impl fmt::Display for ModulePrinter<'_> {
             writeln!(f, "  sdy.mesh {} = {}", symbol(&mesh.name), attribute::mesh(mesh))?;
         }
         for function in functions {
-            FunctionPrinter::new(function, self.constants).print(f)?;
+            FunctionPrinter::new(function, self.constants, Form::Custom).print(f)?;
         }
         f.write_str("}\n")
     }
+}
+
+/// Which form operations are printed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The custom form, where it is short.
+    Custom,
+    /// The generic form.
+    Generic,
 }
 
 /// Prints one function.
@@ -70,6 +81,7 @@ struct FunctionPrinter<'a> {
     function: &'a Function,
     names: Vec<Name>,
     constants: Constants,
+    form: Form,
 }
 
 /// What a value is called in the text.
@@ -98,9 +110,9 @@ impl fmt::Display for Name {
 }
 
 impl<'a> FunctionPrinter<'a> {
-    fn new(function: &'a Function, constants: Constants) -> Self {
+    fn new(function: &'a Function, constants: Constants, form: Form) -> Self {
         let names = vec![Name::default(); function.values.len()];
-        let mut printer = Self { function, names, constants };
+        let mut printer = Self { function, names, constants, form };
         let mut next = (0, 0);
         printer.name_block(function.entry, &mut next);
         printer
@@ -148,14 +160,7 @@ impl<'a> FunctionPrinter<'a> {
         separated(f, &function.params, |f, param| {
             let ty = function.ty(param.value);
             write!(f, "{}: {ty}", self.name(param.value))?;
-            let mut attributes = shardings(param.sharding.as_ref(), param.hlo_sharding.as_ref());
-            if let Some(result) = param.aliases_output {
-                attributes.push(format!("tf.aliasing_output = {result} : i32"));
-            }
-            if param.donated {
-                attributes.push("jax.buffer_donor = true".to_owned());
-            }
-            braces(f, &attributes)
+            braces(f, &param_attributes(param))
         })?;
         f.write_str(")")?;
         match function.results.as_slice() {
@@ -192,8 +197,23 @@ impl<'a> FunctionPrinter<'a> {
     }
 
     /// `{`, the arguments and operations, and the closing brace.
-    fn region(&self, f: &mut fmt::Formatter<'_>, region: Region, indent: usize) -> fmt::Result {
-        let block = self.function.regions[region].block;
+    fn region(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        region: Region,
+        indent: usize,
+        return_name: &'static str,
+    ) -> fmt::Result {
+        self.block(f, self.function.regions[region].block, indent, return_name)
+    }
+
+    fn block(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        block: Block,
+        indent: usize,
+        return_name: &'static str,
+    ) -> fmt::Result {
         let arguments = &self.function.blocks[block].arguments;
         f.write_str("{\n")?;
         if !arguments.is_empty() {
@@ -203,9 +223,21 @@ impl<'a> FunctionPrinter<'a> {
             })?;
             f.write_str("):\n")?;
         }
-        self.ops(f, block, indent + 1, "stablehlo.return")?;
+        self.ops(f, block, indent + 1, return_name)?;
         write!(f, "{:width$}}}", "", width = 2 * indent)
     }
+}
+
+/// What is said about a parameter besides its type.
+fn param_attributes(param: &Param) -> Vec<String> {
+    let mut attributes = shardings(param.sharding.as_ref(), param.hlo_sharding.as_ref());
+    if let Some(result) = param.aliases_output {
+        attributes.push(format!("tf.aliasing_output = {result} : i32"));
+    }
+    if param.donated {
+        attributes.push("jax.buffer_donor = true".to_owned());
+    }
+    attributes
 }
 
 /// `sdy.sharding` and `mhlo.sharding`, where given.

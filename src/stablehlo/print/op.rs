@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::attribute::{entry, list, quoted, shardings, symbol};
+use super::attribute::{list, shardings, symbol};
 use super::literal::{constant, decimal};
-use super::properties::properties;
-use super::{FunctionPrinter, separated, type_list};
+use super::properties::{custom_call_entries, is_discardable, properties};
+use super::{Form, FunctionPrinter, separated, type_list};
 use crate::stablehlo::op::{Expectation, OpKind};
 use crate::stablehlo::{OpData, Type};
 
@@ -28,6 +28,9 @@ impl OpPrinter<'_> {
                 1 => write!(f, "{base} = ")?,
                 count => write!(f, "{base}:{count} = ")?,
             }
+        }
+        if self.printer.form == Form::Generic {
+            return self.generic(f);
         }
         match &self.op.kind {
             OpKind::Constant(literal) => {
@@ -52,7 +55,6 @@ impl OpPrinter<'_> {
             }
             OpKind::Select => self.select(f),
             OpKind::AfterAll if self.op.operands.is_empty() => {
-                // As JAX writes it.
                 f.write_str("stablehlo.create_token")?;
                 self.attributes(f)?;
                 f.write_str(" : ")?;
@@ -82,7 +84,7 @@ impl OpPrinter<'_> {
                 }
                 Ok(())
             }
-            OpKind::CustomCall { .. } => self.custom_call(f),
+            OpKind::CustomCall { call_target_name, .. } => self.custom_call(f, call_target_name),
             OpKind::ManualComputation(_)
             | OpKind::ShardingConstraint(_)
             | OpKind::Reshard(_)
@@ -169,39 +171,11 @@ impl OpPrinter<'_> {
         self.attributes_and_types(f)
     }
 
-    fn custom_call(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OpKind::CustomCall {
-            call_target_name,
-            backend_config,
-            has_side_effect,
-            called_computations,
-            attributes,
-        } = &self.op.kind
-        else {
-            return Ok(());
-        };
-        write!(f, "stablehlo.custom_call {}(", symbol(call_target_name))?;
+    fn custom_call(&self, f: &mut fmt::Formatter<'_>, target: &str) -> fmt::Result {
+        write!(f, "stablehlo.custom_call {}(", symbol(target))?;
         self.operands(f)?;
         f.write_str(")")?;
-        let mut entries = Vec::new();
-        if attributes.iter().any(|(name, _)| name == "backend_config") {
-            // Only this version has a dictionary.
-            entries.push("api_version = 4 : i32".to_owned());
-        }
-        if !backend_config.is_empty() {
-            entries.push(format!("backend_config = {}", quoted(backend_config)));
-        }
-        if !called_computations.is_empty() {
-            let symbols: Vec<String> =
-                called_computations.iter().map(|name| symbol(name)).collect();
-            entries.push(format!("called_computations = [{}]", symbols.join(", ")));
-        }
-        if *has_side_effect {
-            entries.push("has_side_effect = true".to_owned());
-        }
-        for attribute in attributes {
-            entries.push(entry(attribute));
-        }
+        let mut entries = custom_call_entries(&self.op.kind);
         entries.extend(self.shardings());
         super::braces(f, &entries)?;
         self.function_type(f)
@@ -211,38 +185,47 @@ impl OpPrinter<'_> {
     fn expectation(&self, f: &mut fmt::Formatter<'_>, expectation: &Expectation) -> fmt::Result {
         write!(f, "{} ", self.op.kind)?;
         self.operands(f)?;
+        if let Expectation::EqConst(value) | Expectation::AlmostEqConst { value, .. } = expectation
+        {
+            f.write_str(", ")?;
+            constant(f, value, self.printer.constants)?;
+        }
         match expectation {
-            Expectation::Eq => {}
-            Expectation::EqConst(value) | Expectation::AlmostEqConst { value, .. } => {
-                f.write_str(", ")?;
-                constant(f, value, self.printer.constants)?;
-            }
-            Expectation::AlmostEq { tolerance } => {
+            Expectation::Eq | Expectation::EqConst(_) => {}
+            Expectation::AlmostEq { tolerance } | Expectation::AlmostEqConst { tolerance, .. } => {
                 write!(f, ", tolerance = {}", decimal(*tolerance))?;
             }
             Expectation::Close { least, most } => {
                 write!(f, ", max_ulp_difference = {most}, min_ulp_difference = {least}")?;
             }
         }
-        if let Expectation::AlmostEqConst { tolerance, .. } = expectation {
-            write!(f, ", tolerance = {}", decimal(*tolerance))?;
-        }
-        match expectation {
-            Expectation::Eq | Expectation::AlmostEq { .. } => {
-                f.write_str(" : ")?;
-                separated(f, self.operand_types().into_iter().take(1), |f, ty| write!(f, "{ty}"))
-            }
-            Expectation::Close { .. } => {
-                f.write_str(" : ")?;
-                separated(f, self.operand_types(), |f, ty| write!(f, "{ty}"))
-            }
-            Expectation::EqConst(_) | Expectation::AlmostEqConst { .. } => Ok(()),
+        let types = match expectation {
+            Expectation::EqConst(_) | Expectation::AlmostEqConst { .. } => return Ok(()),
+            Expectation::Eq | Expectation::AlmostEq { .. } => 1,
+            Expectation::Close { .. } => 2,
+        };
+        f.write_str(" : ")?;
+        separated(f, self.operand_types().into_iter().take(types), |f, ty| write!(f, "{ty}"))
+    }
+
+    /// What a return from a region of this operation is called.
+    fn inner_return(&self) -> &'static str {
+        match self.op.kind {
+            OpKind::ManualComputation(_) | OpKind::NamedComputation(_) => "sdy.return",
+            _ => "stablehlo.return",
         }
     }
 
     /// `"op"(%a) <{properties}> ({regions}) : (types) -> types`.
     fn generic(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"(", self.op.kind)?;
+        match self.op.kind {
+            OpKind::Return => write!(f, "\"{}\"(", self.return_name)?,
+            // As JAX writes it.
+            OpKind::AfterAll if self.op.operands.is_empty() => {
+                f.write_str("\"stablehlo.create_token\"(")?;
+            }
+            _ => write!(f, "\"{}\"(", self.op.kind)?,
+        }
         self.operands(f)?;
         f.write_str(")")?;
         let properties = properties(&self.op.kind);
@@ -252,10 +235,14 @@ impl OpPrinter<'_> {
         if !self.op.regions.is_empty() {
             f.write_str(" (")?;
             separated(f, &self.op.regions, |f, &region| {
-                self.printer.region(f, region, self.indent)
+                self.printer.region(f, region, self.indent, self.inner_return())
             })?;
             f.write_str(")")?;
         }
-        self.attributes_and_types(f)
+        let mut entries = custom_call_entries(&self.op.kind);
+        entries.retain(|entry| is_discardable(entry));
+        entries.extend(self.shardings());
+        super::braces(f, &entries)?;
+        self.function_type(f)
     }
 }

@@ -1,18 +1,53 @@
-//! The properties of operations that are printed in the generic form.
+//! The properties of operations in the generic form.
 
-use super::attribute::{array, conv_dimensions, entry, list, matrix, quoted, symbol};
+use super::attribute::{
+    array, axes, axes_moves, axis_ref_lists, axis_refs, conv_dimensions, entry, list, matrix,
+    quoted, sharding, shardings, symbol,
+};
 use crate::ifrt::DType;
+use crate::stablehlo::Literal;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
 use crate::stablehlo::op::{
-    Collective, Composite, Convolution, DotAlgorithm, DotGeneral, Gather, OpKind, Precision,
-    Scatter, Transfer, Window,
+    AxisRef, Collective, Composite, Convolution, DotAlgorithm, DotGeneral, Expectation, Gather,
+    Move, OpKind, Precision, Scatter, Sharding, Transfer, Window,
 };
 
-/// The properties of an operation that is printed in the generic form, in order of their names.
+/// The properties of an operation, in order of their names.
 pub(super) fn properties(kind: &OpKind) -> Vec<String> {
     let integer = |name: &str, value: usize| format!("{name} = {value} : i64");
     let sizes = |name: &str, values: &[usize]| format!("{name} = {}", array(values));
     match kind {
+        OpKind::Constant(literal) => {
+            vec![format!("value = {}", Attribute::Elements(literal.clone()))]
+        }
+        OpKind::Iota { dimension } => vec![integer("iota_dimension", *dimension)],
+        OpKind::Compare { direction, compare_type } => {
+            let kind = compare_type
+                .map(|kind| format!("compare_type = #stablehlo<comparison_type {}>", kind.name()));
+            let mut properties: Vec<String> = kind.into_iter().collect();
+            let direction = direction.name();
+            properties.push(format!(
+                "comparison_direction = #stablehlo<comparison_direction {direction}>"
+            ));
+            properties
+        }
+        OpKind::BroadcastInDim { dimensions } => vec![sizes("broadcast_dimensions", dimensions)],
+        OpKind::Transpose { permutation } => vec![sizes("permutation", permutation)],
+        OpKind::Call { callee } => vec![format!("callee = {}", symbol(callee))],
+        OpKind::CustomCall { call_target_name, .. } => {
+            let mut properties = custom_call_entries(kind);
+            properties.push(format!("call_target_name = {}", quoted(call_target_name)));
+            // An attribute of another dialect is none of the operation's own.
+            properties.retain(|entry| !is_discardable(entry));
+            properties
+        }
+        OpKind::ManualComputation(_)
+        | OpKind::ShardingConstraint(_)
+        | OpKind::Reshard(_)
+        | OpKind::ShardingGroup { .. }
+        | OpKind::PropagationBarrier(_)
+        | OpKind::NamedComputation(_) => sdy_properties(kind),
+        OpKind::Expect(expectation) => expectation_properties(expectation),
         OpKind::ReducePrecision { exponent_bits, mantissa_bits } => vec![
             format!("exponent_bits = {exponent_bits} : i32"),
             format!("mantissa_bits = {mantissa_bits} : i32"),
@@ -144,6 +179,113 @@ pub(super) fn properties(kind: &OpKind) -> Vec<String> {
             properties
         }
         _ => Vec::new(),
+    }
+}
+
+/// What a custom call has besides its target, in order of the names.
+pub(super) fn custom_call_entries(kind: &OpKind) -> Vec<String> {
+    let OpKind::CustomCall {
+        backend_config, has_side_effect, called_computations, attributes, ..
+    } = kind
+    else {
+        return Vec::new();
+    };
+    let mut entries = Vec::new();
+    if attributes.iter().any(|(name, _)| name == "backend_config") {
+        // Only this version has a dictionary.
+        entries.push("api_version = 4 : i32".to_owned());
+    }
+    if !backend_config.is_empty() {
+        entries.push(format!("backend_config = {}", quoted(backend_config)));
+    }
+    if !called_computations.is_empty() {
+        let symbols: Vec<String> = called_computations.iter().map(|name| symbol(name)).collect();
+        entries.push(format!("called_computations = [{}]", symbols.join(", ")));
+    }
+    if *has_side_effect {
+        entries.push("has_side_effect = true".to_owned());
+    }
+    entries.extend(attributes.iter().map(entry));
+    entries
+}
+
+/// Whether a custom call's entry is an attribute beside its properties.
+pub(super) fn is_discardable(entry: &str) -> bool {
+    let name = entry.split(' ').next().unwrap_or_default();
+    name.contains('.')
+}
+
+/// The properties of an operation of `sdy`.
+fn sdy_properties(kind: &OpKind) -> Vec<String> {
+    let one = |value: &Sharding| format!("#sdy.sharding{}", sharding(value));
+    let many = |name: &str, values: &[Sharding]| {
+        format!("{name} = #sdy.sharding_per_value<{}>", shardings(values))
+    };
+    match kind {
+        OpKind::ManualComputation(manual) => vec![
+            many("in_shardings", &manual.in_shardings),
+            format!("manual_axes = #sdy<manual_axes{}>", axes(&manual.manual_axes)),
+            many("out_shardings", &manual.out_shardings),
+        ],
+        OpKind::NamedComputation(named) => {
+            let mut properties = Vec::new();
+            if !named.in_shardings.is_empty() {
+                properties.push(many("in_shardings", &named.in_shardings));
+            }
+            properties.push(format!("name = {}", quoted(&named.name)));
+            if !named.out_shardings.is_empty() {
+                properties.push(many("out_shardings", &named.out_shardings));
+            }
+            properties
+        }
+        OpKind::ShardingConstraint(value) => vec![format!("sharding = {}", one(value))],
+        OpKind::ShardingGroup { group_id } => vec![format!("group_id = {group_id} : i64")],
+        OpKind::PropagationBarrier(direction) => {
+            vec![format!("allowed_direction = {} : i32", *direction as i32)]
+        }
+        OpKind::Reshard(reshard) => {
+            let lists = |name: &str, lists: &[Vec<AxisRef>]| {
+                Some(format!("{name} = #sdy<list_of_axis_ref_lists{}>", axis_ref_lists(lists)))
+            };
+            let one_list = |name: &str, axes: &[AxisRef]| {
+                Some(format!("{name} = #sdy<axis_ref_list{}>", axis_refs(axes)))
+            };
+            let axes = match &reshard.movement {
+                Move::Any => return vec![format!("sharding = {}", one(&reshard.sharding))],
+                Move::CollectivePermute => None,
+                Move::AllGather(axes) => lists("gathering_axes", axes),
+                Move::AllSlice(axes) => lists("slicing_axes", axes),
+                Move::ReduceScatter(axes) => lists("reduce_scatter_axes", axes),
+                Move::ShardedToUnreduced(axes) => lists("axes", axes),
+                Move::AllReduce(axes) => one_list("reduction_axes", axes),
+                Move::ReplicatedToUnreduced(axes) => one_list("axes", axes),
+                Move::AllToAll(moves) => {
+                    Some(format!("params = #sdy<all_to_all_param_list{}>", axes_moves(moves)))
+                }
+            };
+            let sharding = format!("out_sharding = {}", one(&reshard.sharding));
+            axes.into_iter().chain([sharding]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The properties of an operation of the `check` dialect.
+fn expectation_properties(expectation: &Expectation) -> Vec<String> {
+    let value = |literal: &Literal| format!("value = {}", Attribute::Elements(literal.clone()));
+    let tolerance =
+        |tolerance: f64| format!("tolerance = {}", Attribute::Float(tolerance, Some(DType::F64)));
+    match expectation {
+        Expectation::Eq => Vec::new(),
+        Expectation::EqConst(literal) => vec![value(literal)],
+        Expectation::AlmostEq { tolerance: most } => vec![tolerance(*most)],
+        Expectation::AlmostEqConst { value: literal, tolerance: most } => {
+            vec![tolerance(*most), value(literal)]
+        }
+        Expectation::Close { least, most } => vec![
+            format!("max_ulp_difference = {most} : ui64"),
+            format!("min_ulp_difference = {least} : ui64"),
+        ],
     }
 }
 

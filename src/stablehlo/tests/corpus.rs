@@ -77,6 +77,9 @@ fn what_is_printed_reads_back_equal() {
         assert_eq!(again.fingerprint(), module.fingerprint(), "{name}");
         assert_eq!(again.listing(), module.listing(), "{name}");
         assert_eq!(again.to_string(), text, "{name}");
+        let generic = module.to_generic_text();
+        let generic = parse(&generic).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(generic.to_string(), text, "{name}");
         assert!(without_locations(again) == without_locations(module), "{name}\n{text}");
     }
 }

@@ -66,6 +66,10 @@ fn programs_are_right_or_refused_for_what_they_say() {
                     assert_eq!(again.to_string(), printed, "{place}");
                     assert_eq!(again.fingerprint(), module.fingerprint(), "{place}");
                     verify(&again).unwrap_or_else(|error| panic!("{place}: {error}"));
+                    let generic = module.to_generic_text();
+                    let again = parse(&generic)
+                        .unwrap_or_else(|error| panic!("{place}: {error}\n{generic}"));
+                    assert_eq!(again.to_string(), printed, "{place}");
                 }
                 (Err(error), Some(expected)) => {
                     let constraint = error.constraint.map(|number| format!(" ({number})"));

@@ -25,8 +25,8 @@ pub(super) fn expect(check: &Check<'_>, expectation: &Expectation) -> Checked {
             format!("no difference is at least {least} and at most {most}")
         }),
         Expectation::AlmostEq { tolerance } | Expectation::AlmostEqConst { tolerance, .. } => check
-            .require(tolerance >= 0.0, "", || {
-                format!("tolerance = {tolerance} must not be negative")
+            .require(tolerance >= 0.0 && tolerance.is_finite(), "", || {
+                format!("tolerance = {tolerance} must be finite and not negative")
             }),
         Expectation::Eq | Expectation::EqConst(_) => Ok(()),
     }

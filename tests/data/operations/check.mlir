@@ -44,3 +44,9 @@ func.func @main(%a: tensor<2xf32>) {
   check.expect_close %a, %a, max_ulp_difference = 3, min_ulp_difference = 4 : tensor<2xf32>, tensor<2xf32>
   return
 }
+// -----
+// refused: check.expect_almost_eq
+func.func @main(%a: tensor<2xf32>) {
+  "check.expect_almost_eq"(%a, %a) <{tolerance = 0x7FF0000000000000 : f64}> : (tensor<2xf32>, tensor<2xf32>) -> ()
+  return
+}
