@@ -144,9 +144,12 @@ fn rank_zero_may_leave_first() {
 
 #[test]
 fn strangers_are_refused_with_a_reason_and_harm_nobody() {
-    let mut job = Job::start(&["-n", "2"], PROGRAM, &["steps", "6000"], &[]);
-    job.wait_for_line(|line| line.contains("step 3 "));
     let folder = tempfile::tempdir().unwrap();
+    // The job is half done, and goes on only when all strangers have knocked.
+    let gone = folder.path().join("gone");
+    let arguments = ["steps", "6000", "wait-for", gone.to_str().unwrap()];
+    let mut job = Job::start(&["-n", "2"], PROGRAM, &arguments, &[]);
+    job.wait_for_line(|line| line.contains("step 3 "));
     let other_key = folder.path().join("key");
     lockstep_collectives::JobSecret::generate().unwrap().write_new(&other_key).unwrap();
     let other_key = other_key.to_str().unwrap();
@@ -169,6 +172,7 @@ fn strangers_are_refused_with_a_reason_and_harm_nobody() {
         assert!(said.contains(reason), "{variable}={value}: {said}");
         assert!(stranger.stdout.is_empty());
     }
+    std::fs::write(&gone, "").unwrap();
     let outcome = job.finish().expect_success();
     assert_eq!(outcome.stdout_of(1).len(), 6000);
     // The launcher says that somebody knocked, at most once a second for each peer.

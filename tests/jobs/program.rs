@@ -1,12 +1,13 @@
 //! The program of the jobs under test: it misbehaves on request.
 //!
 //! ```text
-//! job_under_test steps COUNT [sleep RANK STEP | leave-first RANK]
+//! job_under_test steps COUNT [sleep RANK STEP | leave-first RANK | wait-for FILE]
 //! job_under_test variant same|shape|constant|fewer RANK
 //! ```
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,13 @@ fn main() -> Result<()> {
             let rest: Vec<u32> = devices.into_iter().filter(|&id| id != leaver).collect();
             let program = sum_program(rest.len(), 3, "1.0", 2);
             steps(&*client, &rest, &program, 0..count.parse()?)
+        }
+        ["steps", count, "wait-for", file] => {
+            let program = sum_program(devices.len(), 3, "1.0", 2);
+            let count: usize = count.parse()?;
+            steps(&*client, &devices, &program, 0..count / 2)?;
+            wait_for_file(Path::new(file))?;
+            steps(&*client, &devices, &program, count / 2..count)
         }
         ["variant", kind, rank] => {
             let odd_one = client.process_index() == rank.parse::<u32>()?;
@@ -133,6 +141,16 @@ fn steps(
             .collect();
         ensure!(sums == expected, "step {step}: expected {expected:?}, found {sums:?}");
         println!("process {} step {step} sums {sums:?}", client.process_index());
+    }
+    Ok(())
+}
+
+/// Returns when there is such a file.
+fn wait_for_file(file: &Path) -> Result<()> {
+    let start = std::time::Instant::now();
+    while !file.try_exists()? {
+        ensure!(start.elapsed() < PATIENCE, "nobody makes {}", file.display());
+        std::thread::yield_now();
     }
     Ok(())
 }
