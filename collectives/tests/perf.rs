@@ -190,6 +190,16 @@ fn three_ranks_get_every_collective_right_in_i32() {
     every_collective_is_right(3, "-d i32 -o prod", "product");
 }
 
+/// What few programs reduce is checked as well.
+#[test]
+fn narrow_and_complex_types_are_reduced_right() {
+    for terms in ["f8e4m3fn -o sum", "f8e5m2 -o avg", "c64 -o prod", "i4 -o min"] {
+        let words = format!("all_reduce -e 4K -f 32 -n 1 -w 0 --json -d {terms}");
+        let outputs = Job::new(2, 1).run(&words);
+        assert_eq!((&report(&outputs)["wrong"], outputs[0].status.code()), (&0.into(), Some(0)));
+    }
+}
+
 #[test]
 fn a_spoilt_result_is_counted_on_whichever_rank_it_is() {
     for (rank, arguments) in [(0, "all_gather -d u8"), (2, "all_reduce -d bf16")] {

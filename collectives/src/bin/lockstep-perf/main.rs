@@ -14,6 +14,7 @@ mod failure;
 mod json;
 mod machine;
 mod measure;
+mod number;
 mod report;
 mod size;
 mod table;

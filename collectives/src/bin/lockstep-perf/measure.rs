@@ -55,8 +55,8 @@ impl Bench<'_> {
     /// When a collective fails or there is no memory.
     pub(crate) fn measure(&self, extent: Extent, placement: Placement) -> Result<Row, Failure> {
         let size_bytes = extent.size_bytes;
-        let operands =
-            Operands::new(self.cli, extent, placement, self.group.position(), self.arena);
+        let rank = self.group.position();
+        let operands = Operands::new(self.cli.terms(), extent, placement, rank, self.arena);
         let operands = operands.map_err(|_| Failure::Memory { size_bytes: size_bytes as u64 })?;
         let run = Run { bench: self, terms: self.cli.terms(), deadline: self.deadline() };
         run.row(extent, placement, operands).map_err(|error| Failure::Collective {
@@ -71,14 +71,13 @@ impl Bench<'_> {
     }
 }
 
-/// One rank's operands, as it puts them in and as it must get them.
+/// One rank's operands.
 struct Operands {
     extent: Extent,
+    placement: Placement,
     /// Out of place.
     input: Buffer,
     output: Buffer,
-    /// What the output must be; `None` where nobody looks.
-    expected: Option<Buffer>,
     /// In place: where the operand lies in the output.
     within: Option<Range<usize>>,
     values: Values,
@@ -87,60 +86,49 @@ struct Operands {
 
 impl Operands {
     fn new(
-        cli: &Cli,
+        terms: Terms,
         extent: Extent,
         placement: Placement,
         rank: usize,
         arena: Option<&Arc<Arena>>,
     ) -> Result<Self, TryReserveError> {
-        let terms = cli.terms();
-        let values = Values::new(terms, extent);
-        let bytes = |range: Range<usize>| {
-            range.start * terms.element.size_bytes()..range.end * terms.element.size_bytes()
-        };
-        let (input, output, within, result) = match placement {
+        let size = terms.element.size_bytes();
+        let (input, output, within) = match placement {
             Placement::OutOfPlace => {
-                let output = bytes(0..terms.output_count(extent, rank));
-                (bytes(0..terms.input_count(extent, rank)).end, output.end, None, output)
+                (terms.input_count(extent, rank), terms.output_count(extent, rank), None)
             }
             Placement::InPlace => {
-                let Buffered { length, input, result } = terms.buffered(extent, rank);
-                (0, bytes(0..length).end, Some(bytes(input)), bytes(result))
+                let Buffered { length, input, .. } = terms.buffered(extent, rank);
+                (0, length, Some(input.start * size..input.end * size))
             }
         };
-        let (mut input, mut output) = (Buffer::new(arena, input)?, Buffer::new(arena, output)?);
+        let values = Values::new(terms, extent);
+        let mut input = Buffer::new(arena, input * size)?;
+        let output = Buffer::new(arena, output * size)?;
         values.write_input(rank, input.operand_mut());
-        let mut expected = None;
-        if cli.check {
-            let mut buffer = Buffer::new(arena, output.operand().len())?;
-            if let Some(within) = &within {
-                values.write_input(rank, &mut buffer.operand_mut()[within.clone()]);
-            }
-            values.write_expected(rank, &mut buffer.operand_mut()[result]);
-            expected = Some(buffer);
-        }
-        if let Some(within) = &within {
-            values.write_input(rank, &mut output.operand_mut()[within.clone()]);
-        }
-        Ok(Self { extent, input, output, expected, within, values, rank })
+        let mut operands = Self { extent, placement, input, output, within, values, rank };
+        operands.restore();
+        Ok(operands)
     }
 
-    /// Makes every byte of the output what it must not be, so that one that is not written is
-    /// wrong; in place, the operand is there again.
-    fn poison(&mut self) {
-        let Some(expected) = &self.expected else { return };
-        poison(self.output.operand_mut(), expected.operand());
+    /// In place, puts the operand where it was.
+    fn restore(&mut self) {
         if let Some(within) = &self.within {
             let operand = &mut self.output.operand_mut()[within.clone()];
             self.values.write_input(self.rank, operand);
         }
     }
 
-    /// Wrong elements of the output and spoilt guard bytes, if what is right is known.
-    fn wrong(&self, element: ElementType) -> Option<u64> {
-        let expected = self.expected.as_ref()?;
-        let wrong = differences(element, self.output.operand(), expected.operand());
-        Some((wrong + self.output.damage() + self.input.damage()) as u64)
+    /// Makes every byte of the output what it must not be; in place, the operand is there again.
+    fn poison(&mut self) {
+        self.values.poison(self.rank, self.placement, self.output.operand_mut());
+        self.restore();
+    }
+
+    /// Wrong elements of the output and spoilt guard bytes.
+    fn wrong(&self) -> u64 {
+        let wrong = self.values.differences(self.rank, self.placement, self.output.operand());
+        (wrong + self.output.damage() + self.input.damage()) as u64
     }
 }
 
@@ -153,7 +141,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Times the collective, checks it if what is expected is known, and agrees on the outcome.
+    /// Times the collective, checks it if asked to, and agrees on the outcome.
     fn row(
         &self,
         extent: Extent,
@@ -162,13 +150,14 @@ impl Run<'_> {
     ) -> Result<Row, CollectiveError> {
         let samples = self.time(&mut operands)?;
         let mut wrong = None;
-        if operands.expected.is_some() {
+        let Cli { check, corrupt, .. } = *self.bench.cli;
+        if check {
             operands.poison();
             self.once(&mut operands)?;
-            if self.bench.cli.corrupt.is_some_and(|rank| rank as usize == operands.rank) {
+            if corrupt.is_some_and(|rank| rank as usize == operands.rank) {
                 spoil(operands.output.operand_mut());
             }
-            wrong = operands.wrong(self.terms.element);
+            wrong = Some(operands.wrong());
         }
         let (slowest, samples_us) = self.slowest(&samples)?;
         let wrong = wrong.map(|wrong| self.sum(wrong)).transpose()?;
@@ -274,25 +263,11 @@ impl Row {
     }
 }
 
-/// Makes every byte of `output` what it must not be, so that one that is not written is wrong.
-fn poison(output: &mut [u8], expected: &[u8]) {
-    for (byte, expected) in output.iter_mut().zip(expected) {
-        *byte = !expected;
-    }
-}
-
 /// Makes the last element wrong, if there is one.
 fn spoil(output: &mut [u8]) {
     if let Some(byte) = output.last_mut() {
         *byte = !*byte;
     }
-}
-
-/// How many elements are not as expected, bit for bit.
-fn differences(element: ElementType, found: &[u8], expected: &[u8]) -> usize {
-    let size = element.size_bytes();
-    let pairs = found.chunks(size).zip(expected.chunks(size));
-    pairs.filter(|(found, expected)| found != expected).count()
 }
 
 #[cfg(test)]
@@ -327,18 +302,5 @@ mod tests {
             [0.0, 0.5, 0.99, 1.0].map(|share| row_of(1, &samples).percentile_us(share));
         assert_eq!(percentiles, [1.0, 100.0, 198.0, 200.0]);
         assert_eq!(row_of(1, &[7.0]).percentile_us(0.5), 7.0);
-    }
-
-    #[test]
-    fn what_is_not_written_is_wrong_and_counted_by_element() {
-        let expected = [0, 255, 165, 90, 1, 2, 3, 4];
-        let mut output = [0; 8];
-        poison(&mut output, &expected);
-        assert_eq!(differences(ElementType::U8, &output, &expected), 8);
-        assert_eq!(differences(ElementType::F32, &output, &expected), 2);
-        output = expected;
-        spoil(&mut output);
-        assert_eq!(differences(ElementType::F32, &output, &expected), 1);
-        spoil(&mut []);
     }
 }

@@ -3,29 +3,19 @@
 //! Values are drawn from a seed, so every rank knows all inputs. Those that are only moved take
 //! any bits. Those that are reduced are chosen so that the result is exact in whatever order they
 //! are folded, and differ from rank to rank and from element to element as far as their type lets
-//! them.
+//! them. They repeat after [`PERIOD`] elements, so that operands of any size are written and
+//! compared as fast as memory is.
 
-use half::{bf16, f16};
+use std::ops::Range;
+
 use lockstep_collectives::{CollectiveKind, ElementType, Reduction};
 
-use crate::collective::{Extent, Terms, weight};
+use crate::collective::{Buffered, Extent, Placement, Terms, weight};
+use crate::number;
 
-/// The types of which a fold is known here; the others are moved.
-pub(crate) const FOLDED: [ElementType; 13] = [
-    ElementType::Bool,
-    ElementType::I8,
-    ElementType::I16,
-    ElementType::I32,
-    ElementType::I64,
-    ElementType::U8,
-    ElementType::U16,
-    ElementType::U32,
-    ElementType::U64,
-    ElementType::F16,
-    ElementType::BF16,
-    ElementType::F32,
-    ElementType::F64,
-];
+/// After how many elements values repeat: a prime, so that what lies at a wrong place, a piece, a
+/// segment or a power of two away, is wrong.
+const PERIOD: usize = 65_521;
 
 /// The inputs of all ranks at one size.
 pub(crate) struct Values {
@@ -35,15 +25,22 @@ pub(crate) struct Values {
     seeds: Vec<u64>,
 }
 
-/// The value of an element, wide enough to fold it.
-///
-/// Folding integers of all widths in 128 bits changes nothing: only the low bits of a sum or
-/// product are kept, which the high ones do not reach.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Number {
-    Integer(i128),
-    Single(f32),
-    Double(f64),
+/// A run of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    content: Content,
+    /// The index of the first of them.
+    start: usize,
+    count: usize,
+}
+
+/// Whose elements they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// What this rank puts in.
+    Input(usize),
+    /// The fold of what all ranks put in.
+    Fold,
 }
 
 impl Values {
@@ -56,62 +53,123 @@ impl Values {
 
     /// Writes what `rank` puts in.
     pub(crate) fn write_input(&self, rank: usize, input: &mut [u8]) {
-        let slots = input.chunks_exact_mut(self.terms.element.size_bytes());
-        for (index, slot) in slots.enumerate() {
-            store(self.input(rank, index), slot);
+        let count = input.len() / self.terms.element.size_bytes();
+        let pattern = self.pattern(Span { content: Content::Input(rank), start: 0, count });
+        for period in input.chunks_mut(pattern.len()) {
+            period.copy_from_slice(&pattern[..period.len()]);
         }
     }
 
-    /// Writes what `rank` must get.
-    pub(crate) fn write_expected(&self, rank: usize, output: &mut [u8]) {
-        let slots = output.chunks_exact_mut(self.terms.element.size_bytes());
-        for (index, slot) in slots.enumerate() {
-            store(self.expected(rank, index), slot);
+    /// Makes every byte of `rank`'s output what it must not be, so that one that is not written is
+    /// wrong.
+    pub(crate) fn poison(&self, rank: usize, placement: Placement, output: &mut [u8]) {
+        for (span, range) in self.expected(rank, placement) {
+            let pattern: Vec<u8> = self.pattern(span).iter().map(|byte| !byte).collect();
+            for period in output[range].chunks_mut(pattern.len()) {
+                period.copy_from_slice(&pattern[..period.len()]);
+            }
         }
     }
 
-    /// The element at `index` of what `rank` must get, in the low bits.
-    fn expected(&self, rank: usize, index: usize) -> u128 {
+    /// How many elements of `rank`'s output are not as they must be, bit for bit.
+    pub(crate) fn differences(&self, rank: usize, placement: Placement, output: &[u8]) -> usize {
+        let size = self.terms.element.size_bytes();
+        let mut count = 0;
+        for (span, range) in self.expected(rank, placement) {
+            let pattern = self.pattern(span);
+            for period in output[range].chunks(pattern.len()) {
+                let expected = &pattern[..period.len()];
+                if period != expected {
+                    let pairs = period.chunks(size).zip(expected.chunks(size));
+                    count += pairs.filter(|(found, expected)| found != expected).count();
+                }
+            }
+        }
+        count
+    }
+
+    /// What `rank`'s output must be, with the bytes where it lies: all of it, in order.
+    fn expected(&self, rank: usize, placement: Placement) -> Vec<(Span, Range<usize>)> {
+        let result = self.result(rank);
+        let spans = match placement {
+            Placement::OutOfPlace => result,
+            Placement::InPlace => {
+                let Buffered { length, input, result: place } =
+                    self.terms.buffered(self.extent, rank);
+                // Where there is no result the operand stays.
+                let operand = |range: Range<usize>| {
+                    let start = range.start.saturating_sub(input.start);
+                    Span { content: Content::Input(rank), start, count: range.len() }
+                };
+                let before = operand(0..place.start);
+                let after = operand(place.end..length);
+                [before].into_iter().chain(result).chain([after]).collect()
+            }
+        };
+        let size = self.terms.element.size_bytes();
+        let mut end = 0;
+        let spans = spans.into_iter().filter(|span| span.count > 0).map(|span| {
+            let start = end;
+            end += span.count * size;
+            (span, start..end)
+        });
+        spans.collect()
+    }
+
+    /// What `rank` must get, in order.
+    fn result(&self, rank: usize) -> Vec<Span> {
         let Extent { count, ranks, .. } = self.extent;
         let root = self.terms.root as usize;
+        let span = |content, start| Span { content, start, count };
+        let input = |from, start| span(Content::Input(from), start);
+        let everyone = 0..ranks;
         match self.terms.collective {
-            CollectiveKind::AllReduce | CollectiveKind::Reduce => self.fold(index),
-            CollectiveKind::ReduceScatter => self.fold(rank * count + index),
+            // A collective in which nothing comes to this rank.
+            _ if self.terms.output_count(self.extent, rank) == 0 => Vec::new(),
+            CollectiveKind::AllReduce | CollectiveKind::Reduce => vec![span(Content::Fold, 0)],
+            CollectiveKind::ReduceScatter => vec![span(Content::Fold, rank * count)],
             CollectiveKind::AllGather | CollectiveKind::Gather => {
-                self.input(index / count, index % count)
+                everyone.map(|from| input(from, 0)).collect()
             }
-            CollectiveKind::AllToAll => self.input(index / count, rank * count + index % count),
+            CollectiveKind::AllToAll => everyone.map(|from| input(from, rank * count)).collect(),
             CollectiveKind::AllToAllV => {
                 let weight = |from, to| count * weight(from, to, ranks);
-                let (mut from, mut index) = (0, index);
-                while index >= weight(from, rank) {
-                    index -= weight(from, rank);
-                    from += 1;
-                }
-                let start: usize = (0..rank).map(|to| weight(from, to)).sum();
-                self.input(from, start + index)
+                let piece = |from| Span {
+                    content: Content::Input(from),
+                    start: (0..rank).map(|to| weight(from, to)).sum(),
+                    count: weight(from, rank),
+                };
+                everyone.map(piece).collect()
             }
-            CollectiveKind::Broadcast => self.input(root, index),
-            CollectiveKind::Scatter => self.input(root, rank * count + index),
-            CollectiveKind::CollectivePermute => self.input((rank + ranks - 1) % ranks, index),
-            CollectiveKind::Send | CollectiveKind::SendRecv => self.input(rank ^ 1, index),
-            CollectiveKind::Barrier => 0,
+            CollectiveKind::Broadcast => vec![input(root, 0)],
+            CollectiveKind::Scatter => vec![input(root, rank * count)],
+            CollectiveKind::CollectivePermute => vec![input((rank + ranks - 1) % ranks, 0)],
+            CollectiveKind::Send | CollectiveKind::SendRecv => vec![input(rank ^ 1, 0)],
+            CollectiveKind::Barrier => Vec::new(),
         }
     }
 
-    /// All ranks' elements at `index` folded, the first to the last.
-    fn fold(&self, index: usize) -> u128 {
-        let Terms { element, reduction, .. } = self.terms;
-        let numbers = (0..self.seeds.len()).map(|rank| decode(element, self.input(rank, index)));
-        let folded = numbers.reduce(|a, b| match element {
-            ElementType::Bool => combine(boolean(reduction), a, b),
-            _ => combine(reduction, a, b),
-        });
-        let folded = match reduction {
-            Reduction::Mean => folded.map(|sum| divide(sum, self.seeds.len())),
-            _ => folded,
-        };
-        folded.map_or(0, |number| encode(element, number))
+    /// The bytes of `span` up to where they repeat; at least one.
+    fn pattern(&self, span: Span) -> Vec<u8> {
+        let size = self.terms.element.size_bytes();
+        let mut pattern = vec![0; span.count.clamp(1, PERIOD) * size];
+        for (index, slot) in pattern.chunks_exact_mut(size).enumerate() {
+            store(self.element(span.content, span.start + index), slot);
+        }
+        pattern
+    }
+
+    /// One element, in the low bits.
+    fn element(&self, content: Content, index: usize) -> u128 {
+        let index = index % PERIOD;
+        match content {
+            Content::Input(rank) => self.input(rank, index),
+            Content::Fold => {
+                let Terms { element, reduction, .. } = self.terms;
+                let inputs = (0..self.seeds.len()).map(|rank| self.input(rank, index));
+                number::fold(element, reduction, inputs)
+            }
+        }
     }
 
     /// The element at `index` of what `rank` puts in, in the low bits.
@@ -125,129 +183,33 @@ impl Values {
         let Some(reduction) = self.terms.reduction() else {
             return u128::from(mix(random)) << 64 | u128::from(random);
         };
-        let Some(significand_bits) = significand_bits(element) else {
+        let Some(bits) = number::integer_bits(element) else {
             // An even factor would soon leave nothing of a product.
             return (random | u64::from(reduction == Reduction::Product)).into();
         };
         match reduction {
             // Integers so small that the sum over all ranks has room.
             Reduction::Sum | Reduction::Mean => {
-                let ranks = self.seeds.len() as u64;
-                let choices = ((1 << significand_bits) / ranks).max(2);
-                float(element, (random % choices) as f64)
+                let choices = ((1 << bits) / self.seeds.len() as u64).max(2);
+                let parts = [random % choices, mix(random) % choices];
+                number::complex(element, parts.map(|part| part as f64))
             }
             // Powers of two; ranks that double take turns with ranks that halve.
             Reduction::Product => {
                 let halves = (rank + index).is_multiple_of(2);
                 let magnitude = if halves { 0.5 } else { 2.0 };
-                float(element, if random & 1 == 0 { magnitude } else { -magnitude })
+                let factor = if random & 1 == 0 { magnitude } else { -magnitude };
+                // One factor with two parts, so that none of the product is a zero, whose sign
+                // the order would tell.
+                let imaginary = if rank == 0 { factor / 2.0 } else { 0.0 };
+                number::complex(element, [factor, imaginary])
             }
             _ => {
-                let steps = random % (1 << significand_bits);
-                let magnitude = 1.0 + steps as f64 / (1_u64 << significand_bits) as f64;
-                float(element, if random >> 63 == 0 { magnitude } else { -magnitude })
+                let steps = random % (1 << bits);
+                let magnitude = 1.0 + steps as f64 / (1_u64 << bits) as f64;
+                number::real(element, if random >> 63 == 0 { magnitude } else { -magnitude })
             }
         }
-    }
-}
-
-/// Bits of a float's significand, the hidden one included; `None` for integers.
-fn significand_bits(element: ElementType) -> Option<u32> {
-    match element {
-        ElementType::BF16 => Some(8),
-        ElementType::F16 => Some(11),
-        ElementType::F32 => Some(f32::MANTISSA_DIGITS),
-        ElementType::F64 => Some(f64::MANTISSA_DIGITS),
-        _ => None,
-    }
-}
-
-/// The bits of `value` as a float of this type.
-fn float(element: ElementType, value: f64) -> u128 {
-    match element {
-        ElementType::F64 => encode(element, Number::Double(value)),
-        #[expect(clippy::cast_possible_truncation, reason = "at worst it rounds")]
-        _ => encode(element, Number::Single(value as f32)),
-    }
-}
-
-fn combine(reduction: Reduction, a: Number, b: Number) -> Number {
-    match (a, b) {
-        (Number::Integer(a), Number::Integer(b)) => Number::Integer(match reduction {
-            Reduction::Sum => a.wrapping_add(b),
-            Reduction::Product => a.wrapping_mul(b),
-            Reduction::Min => a.min(b),
-            Reduction::Max => a.max(b),
-            Reduction::And => a & b,
-            Reduction::Or => a | b,
-            Reduction::Xor => a ^ b,
-            Reduction::Mean => 0,
-        }),
-        (Number::Single(a), Number::Single(b)) => Number::Single(match reduction {
-            Reduction::Sum | Reduction::Mean => a + b,
-            Reduction::Product => a * b,
-            Reduction::Min => a.min(b),
-            Reduction::Max => a.max(b),
-            Reduction::And | Reduction::Or | Reduction::Xor => f32::NAN,
-        }),
-        (Number::Double(a), Number::Double(b)) => Number::Double(match reduction {
-            Reduction::Sum | Reduction::Mean => a + b,
-            Reduction::Product => a * b,
-            Reduction::Min => a.min(b),
-            Reduction::Max => a.max(b),
-            Reduction::And | Reduction::Or | Reduction::Xor => f64::NAN,
-        }),
-        // All elements of an operand are of one type.
-        (a, _) => a,
-    }
-}
-
-/// The mean of `count` numbers of the given sum, in the type in which they are added.
-fn divide(sum: Number, count: usize) -> Number {
-    match sum {
-        Number::Integer(sum) => Number::Integer(sum),
-        Number::Single(sum) => Number::Single(sum / count as f32),
-        Number::Double(sum) => Number::Double(sum / count as f64),
-    }
-}
-
-/// What `reduction` is of booleans.
-fn boolean(reduction: Reduction) -> Reduction {
-    match reduction {
-        Reduction::Sum => Reduction::Or,
-        Reduction::Product => Reduction::And,
-        other => other,
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
-fn decode(element: ElementType, bits: u128) -> Number {
-    match element {
-        ElementType::I8 => Number::Integer((bits as i8).into()),
-        ElementType::I16 => Number::Integer((bits as i16).into()),
-        ElementType::I32 => Number::Integer((bits as i32).into()),
-        ElementType::I64 => Number::Integer((bits as i64).into()),
-        ElementType::Bool | ElementType::U8 => Number::Integer((bits as u8).into()),
-        ElementType::U16 => Number::Integer((bits as u16).into()),
-        ElementType::U32 => Number::Integer((bits as u32).into()),
-        ElementType::F16 => Number::Single(f16::from_bits(bits as u16).into()),
-        ElementType::BF16 => Number::Single(bf16::from_bits(bits as u16).into()),
-        ElementType::F32 => Number::Single(f32::from_bits(bits as u32)),
-        ElementType::F64 => Number::Double(f64::from_bits(bits as u64)),
-        _ => Number::Integer((bits as u64).into()),
-    }
-}
-
-#[expect(clippy::cast_sign_loss, reason = "the low bits are the element")]
-fn encode(element: ElementType, number: Number) -> u128 {
-    match number {
-        Number::Integer(value) => value as u128,
-        Number::Single(value) => match element {
-            ElementType::F16 => f16::from_f32(value).to_bits().into(),
-            ElementType::BF16 => bf16::from_f32(value).to_bits().into(),
-            _ => value.to_bits().into(),
-        },
-        Number::Double(value) => value.to_bits().into(),
     }
 }
 
@@ -274,6 +236,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::collective::COLLECTIVES;
+    use crate::number::{combine, decode, encode};
 
     fn values(element: ElementType, reduction: Reduction, ranks: usize) -> Values {
         let terms = Terms { collective: CollectiveKind::AllReduce, element, reduction, root: 0 };
@@ -290,7 +254,7 @@ mod tests {
 
     #[test]
     fn folds_are_the_same_in_any_order() {
-        for element in FOLDED {
+        for element in ElementType::ARITHMETIC {
             for reduction in Reduction::ALL {
                 if !element.supports(reduction) || reduction == Reduction::Mean {
                     continue;
@@ -298,11 +262,10 @@ mod tests {
                 let values = values(element, reduction, 5);
                 for index in 0..100 {
                     let one = |rank| decode(element, values.input(rank, index));
-                    let reduction =
-                        if element == ElementType::Bool { boolean(reduction) } else { reduction };
-                    let pair = |a, b| combine(reduction, a, b);
+                    let pair = |a, b| combine(element, reduction, a, b);
                     let tree = pair(pair(one(4), one(2)), pair(one(0), pair(one(3), one(1))));
-                    let (tree, serial) = (encode(element, tree), values.fold(index));
+                    let tree = encode(element, tree);
+                    let serial = values.element(Content::Fold, index);
                     let mask = u128::MAX >> (128 - 8 * element.size_bytes());
                     assert_eq!(tree & mask, serial & mask, "{element} {reduction} {index}");
                     // Rounding to the type in between changes nothing either.
@@ -314,41 +277,80 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap_and_keep_their_sign() {
-        let number = |bits| decode(ElementType::I8, bits);
-        let of =
-            |reduction| encode(ElementType::I8, combine(reduction, number(0x80), number(0x7f)));
-        assert_eq!(of(Reduction::Min) & 0xff, 0x80);
-        assert_eq!(of(Reduction::Max) & 0xff, 0x7f);
-        let sum = combine(Reduction::Sum, number(0x7f), number(0x7f));
-        assert_eq!(encode(ElementType::I8, sum) & 0xff, 0xfe);
-    }
-
-    #[test]
     fn pieces_go_where_the_collective_puts_them() {
         let element = ElementType::U64;
         let of = |collective| {
             let terms = Terms { collective, element, reduction: Reduction::Xor, root: 2 };
             Values::new(terms, terms.extent(3 * 8 * 6, 3))
         };
-        let gather = of(CollectiveKind::AllGather);
-        assert_eq!(gather.expected(0, 7), gather.input(1, 1));
-        let scatter = of(CollectiveKind::ReduceScatter);
-        let column = [0, 1, 2].map(|rank| scatter.input(rank, 8));
-        assert_eq!(scatter.expected(1, 2), column[0] ^ column[1] ^ column[2]);
-        let transpose = of(CollectiveKind::AllToAll);
-        assert_eq!(transpose.expected(2, 7), transpose.input(1, 13));
+        // The element at `index` of what `rank` gets.
+        let expected = |collective, rank, mut index| {
+            let values = of(collective);
+            let spans = values.result(rank).into_iter();
+            let span = spans.skip_while(|span| {
+                let beyond = index >= span.count;
+                index -= if beyond { span.count } else { 0 };
+                beyond
+            });
+            let span = { span }.next().unwrap();
+            (span.content, span.start + index)
+        };
+        let input = |rank, index| (Content::Input(rank), index);
+        assert_eq!(expected(CollectiveKind::AllGather, 0, 7), input(1, 1));
+        assert_eq!(expected(CollectiveKind::ReduceScatter, 1, 2), (Content::Fold, 8));
+        assert_eq!(expected(CollectiveKind::AllToAll, 2, 7), input(1, 13));
         // Of rank 1 they send 2, 3 and 1 pieces: to rank 2 the last, behind 5 pieces of 3.
-        let uneven = of(CollectiveKind::AllToAllV);
-        assert_eq!(uneven.expected(2, 10), uneven.input(1, 16));
-        let broadcast = of(CollectiveKind::Broadcast);
-        assert_eq!(broadcast.expected(0, 7), broadcast.input(2, 7));
-        let pieces = of(CollectiveKind::Scatter);
-        assert_eq!(pieces.expected(1, 2), pieces.input(2, 8));
-        let pair = of(CollectiveKind::SendRecv);
-        assert_eq!(pair.expected(1, 7), pair.input(0, 7));
-        let permute = of(CollectiveKind::CollectivePermute);
-        assert_eq!(permute.expected(0, 7), permute.input(2, 7));
+        assert_eq!(expected(CollectiveKind::AllToAllV, 2, 10), input(1, 16));
+        assert_eq!(expected(CollectiveKind::Broadcast, 0, 7), input(2, 7));
+        assert_eq!(expected(CollectiveKind::Scatter, 1, 2), input(2, 8));
+        assert_eq!(expected(CollectiveKind::SendRecv, 1, 7), input(0, 7));
+        assert_eq!(expected(CollectiveKind::CollectivePermute, 0, 7), input(2, 7));
+        let folded = of(CollectiveKind::ReduceScatter);
+        let column = [0, 1, 2].map(|rank| folded.input(rank, 8));
+        assert_eq!(folded.element(Content::Fold, 8), column[0] ^ column[1] ^ column[2]);
+    }
+
+    #[test]
+    fn what_is_expected_covers_the_output_of_every_collective() {
+        for collective in COLLECTIVES {
+            let element = ElementType::U16;
+            let terms = Terms { collective, element, reduction: Reduction::Sum, root: 1 };
+            let extent = terms.extent(3 * 2 * 6, 3);
+            let values = Values::new(terms, extent);
+            for rank in 0..3 {
+                for placement in Placement::BOTH.into_iter().filter(|p| terms.has(*p)) {
+                    let elements = match placement {
+                        Placement::OutOfPlace => terms.output_count(extent, rank),
+                        Placement::InPlace => terms.buffered(extent, rank).length,
+                    };
+                    let end = values.expected(rank, placement).last().map_or(0, |(_, r)| r.end);
+                    assert_eq!(end, 2 * elements, "{collective} of {rank}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_written_is_wrong_and_counted_by_element() {
+        // More than two periods, of which the last is not whole.
+        let count = 2 * PERIOD + 100;
+        let (collective, element) = (CollectiveKind::AllReduce, ElementType::U16);
+        let terms = Terms { collective, element, reduction: Reduction::Sum, root: 0 };
+        let values = Values::new(terms, terms.extent(2 * count, 3));
+        let placement = Placement::InPlace;
+        let mut output = vec![0; 2 * count];
+        values.poison(1, placement, &mut output);
+        assert_eq!(values.differences(1, placement, &output), count);
+        for (index, slot) in output.chunks_exact_mut(2).enumerate() {
+            store(values.element(Content::Fold, index), slot);
+        }
+        assert_eq!(values.differences(1, placement, &output), 0);
+        output[2 * count - 1] ^= 1;
+        output[2 * PERIOD] ^= 0x80;
+        assert_eq!(values.differences(1, placement, &output), 2);
+        // What lies one element too far is wrong nearly everywhere.
+        output.rotate_right(2);
+        assert!(values.differences(1, placement, &output) > count * 99 / 100);
     }
 
     #[test]
