@@ -233,10 +233,11 @@ impl ServerCertVerifier for PinningVerifier {
 }
 
 /// The cryptography of all connections. AES with 128 bits comes first: it is no less safe here, and
-/// the cost of encryption bounds the speed between hosts.
+/// the cost of encryption bounds the speed between hosts. So it is *ring*'s, which encrypts packets
+/// of an Ethernet frame twice as fast as aws-lc where a processor has VAES and not AVX-512.
 fn provider() -> CryptoProvider {
-    use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
-    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let mut provider = rustls::crypto::ring::default_provider();
     provider.cipher_suites.sort_by_key(|suite| *suite != TLS13_AES_128_GCM_SHA256);
     provider
 }
