@@ -3,7 +3,7 @@
 //! | operands | steps | sends | scratch |
 //! |---|---|---|---|
 //! | in the opening | 0 | 0 | 0 |
-//! | S up to 4 KiB | 1: the operand to everyone | (P-1) S | (P-1) S |
+//! | S up to 4 KiB, or P = 2 | 1: the operand to everyone | (P-1) S | (P-1) S |
 //! | larger | 2: chunk j to its owner, who folds; the folded to everyone | 2 (P-1)/P S | (P-1)/P S |
 //!
 //! In shared memory everyone folds all operands where they lie, or, if they are larger than 64 KiB
@@ -31,7 +31,8 @@ use crate::reduce::fold;
 use crate::transport::TransportError;
 use crate::transport::shm::{Opened, Presence};
 
-/// The longest operand that is sent to everyone whole: up to here a step costs more than bytes.
+/// The longest operand that more than two send to everyone whole: up to here a step costs more than
+/// bytes. For two, chunks would be as many bytes in twice the steps.
 const ONE_STEP_BYTES: usize = 4096;
 
 /// The longest operand in shared memory that everyone folds whole if there are more than two.
@@ -79,7 +80,7 @@ impl Collective for AllReduce<'_> {
         if run.is_alone() {
             return run.exchange_fold(element, &operator, &[], own, output);
         }
-        if input.len() <= ONE_STEP_BYTES {
+        if input.len() <= ONE_STEP_BYTES || run.members().len() == 2 {
             // In place the operand goes out while its memory is written.
             let copy = own.is_none().then(|| output.to_vec());
             let sent = copy.as_deref().or(own).unwrap_or_default();
