@@ -82,7 +82,7 @@ pub(crate) fn quic(devices: &[u32]) -> Quic {
         let quic = QuicTransport::new(identity, socket, rank, topology).unwrap();
         Arc::new(quic) as Arc<dyn Transport>
     });
-    Quic { transports: transports.collect(), topology }
+    Quic { transports: transports.collect(), topology, segments: Vec::new() }
 }
 
 /// As [`quic`], with a segment that each rank maps for itself.
@@ -94,6 +94,7 @@ pub(crate) fn shm(devices: &[u32]) -> Quic {
         (1..devices.len()).map(|place| Segment::open(file.try_clone().unwrap(), place).unwrap());
     let segments: Vec<_> = std::iter::once(first).chain(others).map(Arc::new).collect();
     let ranks: Vec<Rank> = (0..).map(Rank).take(devices.len()).collect();
+    quic.segments = segments.clone();
     for (transport, segment) in quic.transports.iter_mut().zip(segments) {
         let members = quic.topology.member_count() as usize;
         let network = Arc::clone(transport);
@@ -106,6 +107,8 @@ pub(crate) struct Quic {
     /// By rank.
     pub(crate) transports: Vec<Arc<dyn Transport>>,
     pub(crate) topology: Arc<Topology>,
+    /// By rank, where they share memory.
+    pub(crate) segments: Vec<Arc<Segment>>,
 }
 
 impl Job for Quic {

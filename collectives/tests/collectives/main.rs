@@ -5,6 +5,8 @@ mod failures;
 #[cfg(test)]
 mod jobs;
 #[cfg(test)]
+mod placement;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod values;

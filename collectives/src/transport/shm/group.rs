@@ -5,9 +5,11 @@
 //! [`TransportError`]. Does not know what heads mean.
 //!
 //! An operand is shown in one of three ways. A short one is part of the post. One that lies in
-//! the arena is read there, so its owner waits for its readers before it returns. Any other is
-//! copied into memory of this member that the group keeps for it, one for even and one for odd
-//! operations: like posts they are not written over before all have read them, and nobody waits.
+//! the arena is read there: it is lent, and its owner waits for its readers before it returns. Any
+//! other is copied into memory of this member that the group keeps for it, one for even and one for
+//! odd operations: like posts they are not written over before all have read them, and nobody
+//! waits. Members may differ in how they show theirs, so each post says whether it lends: all take
+//! part in the last round of an operation, or none does.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,7 +96,8 @@ pub(crate) struct Presence<'a> {
     transport: &'a dyn Transport,
     step: Step<'a>,
     round: Round,
-    /// Whether others may read memory that is not kept for the next operation but one.
+    /// Whether a member has lent the others memory that it does not keep for the next operation
+    /// but one. From the end of a round on all agree on it.
     lent: bool,
 }
 
@@ -114,21 +117,35 @@ struct Shown {
     data: [u64; INLINE_WORDS],
 }
 
-/// How long an operand is, and whether it is part of the post.
+/// How long an operand is, whether it is part of the post, and whether its owner waits for those
+/// that read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Extent(u64);
 
 impl Extent {
-    fn new(length: usize) -> Self {
-        Self((length as u64) << 1 | u64::from(length <= INLINE_BYTES))
+    const SHORT: u64 = 1;
+    const LENT: u64 = 2;
+
+    /// What is part of a post.
+    fn short(length: usize) -> Self {
+        Self((length as u64) << 2 | Self::SHORT)
+    }
+
+    /// What lies elsewhere.
+    fn located(length: u64, lent: bool) -> Self {
+        Self(length << 2 | if lent { Self::LENT } else { 0 })
     }
 
     fn is_short(self) -> bool {
-        self.0 & 1 != 0
+        self.0 & Self::SHORT != 0
+    }
+
+    fn is_lent(self) -> bool {
+        self.0 & Self::LENT != 0
     }
 
     fn length(self) -> u64 {
-        self.0 >> 1
+        self.0 >> 2
     }
 }
 
@@ -221,13 +238,13 @@ impl<'a> Presence<'a> {
         changes: bool,
     ) -> Result<Opened, TransportError> {
         let mut data = [0; INLINE_WORDS];
-        let extent = Extent::new(operand.len());
-        let data = if extent.is_short() {
+        let (extent, data) = if operand.len() <= INLINE_BYTES {
             bytemuck::bytes_of_mut(&mut data)[..operand.len()].copy_from_slice(operand);
-            &data[..operand.len().div_ceil(8)]
+            (Extent::short(operand.len()), &data[..operand.len().div_ceil(8)])
         } else {
-            data[0] = self.expose(operand, changes)?.offset;
-            &data[..1]
+            let Location { offset, length } = self.expose(operand, changes)?;
+            data[0] = offset;
+            (Extent::located(length, self.lent), &data[..1])
         };
         self.block.post(self.round, &Post { extent: extent.0, data, head });
         self.wait()?;
@@ -236,6 +253,7 @@ impl<'a> Presence<'a> {
         for member in 0..self.group.members {
             opened.agree &= self.block.head(self.round, member).eq(head.iter().copied());
             let extent = Extent(self.block.extent(self.round, member));
+            self.lent |= extent.is_lent();
             let used = if extent.is_short() { extent.length().div_ceil(8) } else { 1 };
             let used = usize::try_from(used).map_or(INLINE_WORDS, |used| used.min(INLINE_WORDS));
             let mut data = [0; INLINE_WORDS];
@@ -332,10 +350,14 @@ impl<'a> Presence<'a> {
             return Err(TransportError::Peer { peer, detail });
         };
         self.next_round();
-        self.block.post(self.round, &Post { extent: length << 1, data: &[offset], head: &[] });
+        let extent = Extent::located(length, length > KEPT_BYTES as u64);
+        self.block.post(self.round, &Post { extent: extent.0, data: &[offset], head: &[] });
         self.wait()?;
+        let mut extents =
+            (0..self.group.members).map(|member| self.block.extent(self.round, member));
+        let lent = extents.any(|extent| Extent(extent).is_lent());
         self.settle()?;
-        self.lent = length > KEPT_BYTES as u64;
+        self.lent = lent;
         Ok(())
     }
 
