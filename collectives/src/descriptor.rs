@@ -140,6 +140,14 @@ impl GroupId {
         id.copy_from_slice(&hash.finalize()[..16]);
         Self(id)
     }
+
+    /// The name under which this group runs the second parts of collectives that have two. Its
+    /// first 64 bits, by which people know a group, are the same.
+    pub(crate) fn second_part(self) -> Self {
+        let mut id = self.0;
+        id[15] ^= 1;
+        Self(id)
+    }
 }
 
 /// A digest of `pairs` in this order.

@@ -16,6 +16,7 @@ use crate::algorithm::{
     Disagreement, End, Gather, Layout, Operand, Reduce, ReduceScatter, Scatter, Send, SendRecv,
     all_to_all_v, piece_range,
 };
+use crate::descriptor::Descriptor;
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 
@@ -314,8 +315,7 @@ impl Communicator {
     ///
     /// `send_counts`, `receive_counts`: for each member, how many elements go there and how many
     /// come from there. What one sends is what the other expects. `input` and `output`: as long as
-    /// the counts together. The members agree on the counts before any output is written, which
-    /// makes this two collectives of the group.
+    /// the counts together. The members agree on the counts before any output is written.
     ///
     /// # Errors
     /// The same error on every member; see [`CollectiveError`].
@@ -329,6 +329,7 @@ impl Communicator {
         output: &mut [u8],
     ) -> Result<(), CollectiveError> {
         let group = call.group;
+        let sequence = group.next_sequence();
         let deadline = self.deadline(call);
         let told = Layout::tell(send_counts, receive_counts);
         let mut heard = told.clone();
@@ -338,20 +339,27 @@ impl Communicator {
             output: bytemuck::cast_slice_mut(&mut heard),
         };
         let operands = [(send_counts, input.len()), (receive_counts, output.len())];
-        let counted = self.run(call, &mut Counts { element, exchange, operands });
-        let call = &Call { timeout: Some(self.until(deadline)), ..*call };
-        let layout = match counted {
-            Ok(()) => Layout::of(element, group.position(), &told, &heard).map_err(|found| {
+        let counted = self.run_as(sequence, call, &mut Counts { element, exchange, operands });
+        let pieces = &self.second_part_of(group);
+        let timeout = Some(self.until(deadline));
+        let layout = counted.and_then(|()| {
+            Layout::of(element, group.position(), &told, &heard).map_err(|found| {
                 let Disagreement { sender, receiver, sent, expected } = found;
                 let [sender, receiver] = [sender, receiver].map(|at| self.participant(group, at));
-                CollectiveCause::Counts { sender, receiver, sent, expected }
-            }),
-            Err(error) => Err(error.cause),
-        };
+                let cause = CollectiveCause::Counts { sender, receiver, sent, expected };
+                let signature = all_to_all_v::signature(element);
+                let operation = self.operation(group, sequence).id;
+                let descriptor = Box::new(Descriptor { signature, key: call.key, operation });
+                CollectiveError { descriptor, group: group.members().to_vec(), cause }
+            })
+        });
         match layout {
-            Ok(layout) => self.run(call, &mut AllToAllV { element, layout, input, output }),
-            // Others may be about to move the pieces: it is that collective that does not happen.
-            Err(cause) => Err(self.refuse(call, all_to_all_v::signature(element), cause)),
+            Ok(layout) => {
+                let call = Call { group: pieces, timeout, ..*call };
+                self.run_as(sequence, &call, &mut AllToAllV { element, layout, input, output })
+            }
+            // Others may be about to move the pieces.
+            Err(error) => Err(self.refuse(pieces, sequence, error)),
         }
     }
 

@@ -26,7 +26,7 @@ use std::time::Duration;
 pub use error::{CollectiveCause, CollectiveError, MAX_SIDES, Participant, Side};
 
 use crate::algorithm::{Collective, Run};
-use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, Signature, next_epoch};
+use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, next_epoch};
 use crate::flight::FlightRecorder;
 use crate::ids::{Member, Rank};
 use crate::transport::shm::SharedGroup;
@@ -139,6 +139,11 @@ impl Group {
         // It fails only if the closure gives up.
         let _ = self.course.sequence.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
+
+    /// This member's next turn.
+    fn next_sequence(&self) -> u64 {
+        self.course.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
 }
 
 impl Communicator {
@@ -171,7 +176,7 @@ impl Communicator {
     /// # Errors
     /// When a member is listed twice or is not of the job, or this member is missing.
     pub fn group(&self, members: &[Member]) -> Result<Group, GroupError> {
-        let Shared { member: me, transport, courses, .. } = &*self.shared;
+        let Shared { member: me, transport, .. } = &*self.shared;
         let mut distinct = std::collections::HashSet::new();
         for &member in members {
             if !distinct.insert(member) {
@@ -184,13 +189,29 @@ impl Communicator {
         let position = members.iter().position(|member| member == me);
         let position = position.ok_or(GroupError::NotAMember { member: *me })?;
         let id = GroupId::of(members);
+        let course = self.course(id, members, position);
+        Ok(Group { id, members: members.into(), position, course })
+    }
+
+    /// `group` as it runs the second parts of collectives that have two, under another name.
+    ///
+    /// There an operation has the number of its first part, so that such a collective is one turn
+    /// of the group like any other, also for a member that never came to the second part.
+    fn second_part_of(&self, group: &Group) -> Group {
+        let id = group.id.second_part();
+        let course = self.course(id, &group.members, group.position);
+        Group { id, members: Arc::clone(&group.members), position: group.position, course }
+    }
+
+    fn course(&self, id: GroupId, members: &[Member], position: usize) -> Arc<Course> {
+        let Shared { transport, courses, .. } = &*self.shared;
         let mut courses = courses.lock().unwrap_or_else(PoisonError::into_inner);
         let course = courses.entry(id).or_insert_with(|| {
             let others = members.len() > 1;
             let shared = others.then(|| transport.shared_group(id, members, position)).flatten();
             Arc::new(Course { sequence: AtomicU64::new(0), shared })
         });
-        Ok(Group { id, members: members.into(), position, course: Arc::clone(course) })
+        Arc::clone(course)
     }
 
     /// Takes this member's turn in the group's next collective by saying that it does not come.
@@ -200,7 +221,7 @@ impl Communicator {
     /// group stays in step: its next collective is everyone's.
     pub fn decline(&self, group: &Group, reason: &str) {
         let Shared { member, transport, .. } = &*self.shared;
-        let operation = self.next_operation(group);
+        let operation = self.operation(group, group.next_sequence());
         // `Communicator::group` has checked that the member has a rank.
         let Some(rank) = transport.rank_of(*member) else { return };
         if group.members.len() == 1 {
@@ -215,18 +236,9 @@ impl Communicator {
         transport.retire(&operation);
     }
 
-    /// Takes this member's turn in the group's next collective, of which it knows that it fails.
-    /// The other members fail with the same cause.
-    fn refuse(
-        &self,
-        call: &Call<'_>,
-        signature: Signature,
-        cause: CollectiveCause,
-    ) -> CollectiveError {
-        let operation = self.next_operation(call.group);
-        let descriptor = Box::new(Descriptor { signature, key: call.key, operation: operation.id });
-        let error = CollectiveError { descriptor, group: call.group.members.to_vec(), cause };
-        self.fail(&operation, Failure::Noticed(error))
+    /// Takes this member's part in the operation `sequence`, which fails with `error` for all.
+    fn refuse(&self, group: &Group, sequence: u64, error: CollectiveError) -> CollectiveError {
+        self.fail(&self.operation(group, sequence), Failure::Noticed(error))
     }
 
     /// The member at `position` of `group`, which has one there.
@@ -248,8 +260,7 @@ impl Communicator {
         deadline.saturating_sub(self.shared.transport.now())
     }
 
-    fn next_operation<'a>(&self, group: &'a Group) -> Operation<'a> {
-        let sequence = group.course.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    fn operation<'a>(&self, group: &'a Group, sequence: u64) -> Operation<'a> {
         Operation {
             id: OperationId { group: group.id, sequence },
             me: self.member(),
@@ -258,9 +269,19 @@ impl Communicator {
     }
 
     fn run(&self, call: &Call<'_>, collective: &mut dyn Collective) -> Result<(), CollectiveError> {
+        self.run_as(call.group.next_sequence(), call, collective)
+    }
+
+    /// Runs `collective` as the operation `sequence` of its group.
+    fn run_as(
+        &self,
+        sequence: u64,
+        call: &Call<'_>,
+        collective: &mut dyn Collective,
+    ) -> Result<(), CollectiveError> {
         let Shared { member, transport, timeout, recorder, .. } = &*self.shared;
         let group = call.group;
-        let operation = self.next_operation(group);
+        let operation = self.operation(group, sequence);
         let (start, timeout) = (transport.now(), call.timeout.unwrap_or(*timeout));
         let descriptor = Descriptor {
             signature: collective.signature(),
