@@ -110,6 +110,45 @@ impl Minifloat {
     }
 }
 
+/// A NaN of a float type, negative if asked for.
+pub(crate) fn nan(element: ElementType, negative: bool) -> Vec<u8> {
+    let sign = if negative { -1.0_f32 } else { 1.0 };
+    let nan = f32::NAN.copysign(sign);
+    match element {
+        ElementType::F16 => f16::from_f32(nan).to_ne_bytes().to_vec(),
+        ElementType::BF16 => bf16::from_f32(nan).to_ne_bytes().to_vec(),
+        ElementType::F32 => nan.to_ne_bytes().to_vec(),
+        ElementType::F64 => f64::from(nan).to_ne_bytes().to_vec(),
+        // Where there is one NaN only, its sign bit is part of it.
+        _ => {
+            let code = minifloat(element).unwrap().round(nan);
+            vec![if code & 0x7f == 0 { 0x80 } else { code }]
+        }
+    }
+}
+
+/// Whether the bytes of one element of a float type are a NaN.
+pub(crate) fn is_nan(element: ElementType, bytes: &[u8]) -> bool {
+    match element {
+        ElementType::F16 => f16::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        ElementType::BF16 => bf16::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        ElementType::F32 => f32::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        ElementType::F64 => f64::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        _ => minifloat(element).unwrap().widen(bytes[0]).is_nan(),
+    }
+}
+
+/// The bytes of `value` in a float type that has it.
+pub(crate) fn float(element: ElementType, value: f32) -> Vec<u8> {
+    match element {
+        ElementType::F16 => f16::from_f32(value).to_ne_bytes().to_vec(),
+        ElementType::BF16 => bf16::from_f32(value).to_ne_bytes().to_vec(),
+        ElementType::F32 => value.to_ne_bytes().to_vec(),
+        ElementType::F64 => f64::from(value).to_ne_bytes().to_vec(),
+        _ => vec![minifloat(element).unwrap().round(value)],
+    }
+}
+
 /// The fold of `operands` in their order.
 pub(crate) fn fold(element: ElementType, reduction: Reduction, operands: &[Vec<u8>]) -> Vec<u8> {
     macro_rules! fold {

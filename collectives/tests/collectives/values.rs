@@ -478,37 +478,6 @@ fn members_share_a_process_local() {
     members_share_a_process(&crate::jobs::local(5));
 }
 
-/// A NaN of any member at any place is seen by all; all other places are exact.
-#[test]
-fn a_nan_is_in_every_minimum_and_maximum() {
-    sim(&[1; 4]).run(AMPLE, &|communicator| {
-        let group = communicator.group(&members(&[0, 1, 2, 3])).unwrap();
-        for (count, culprit) in [(1, 0), (8, 1), (65, 2), (65, 3), (3000, 1)] {
-            let place = culprit * 13 % count;
-            for (reduction, extreme) in [(Reduction::Min, 0.0), (Reduction::Max, 3.0)] {
-                let operands = [0.0_f32, 1.0, 2.0, 3.0].map(|member| {
-                    std::iter::successors(Some(member), |last| Some(last - 4.0))
-                        .take(count)
-                        .collect::<Vec<_>>()
-                });
-                let mut own = operands[group.position()].clone();
-                if group.position() == culprit {
-                    own[place] = f32::NAN;
-                }
-                let mut output = vec![0.0_f32; count];
-                let (input, bytes) =
-                    (bytemuck::cast_slice(&own), bytemuck::cast_slice_mut(&mut output));
-                let call = Call::on(&group);
-                communicator.all_reduce(&call, ElementType::F32, reduction, input, bytes).unwrap();
-                for (index, (value, least)) in output.iter().zip(&operands[0]).enumerate() {
-                    assert_eq!(value.is_nan(), index == place, "{reduction} at {index}");
-                    assert!(index == place || *value == least + extreme, "{reduction} at {index}");
-                }
-            }
-        }
-    });
-}
-
 /// A transport that must not be used.
 struct Unused;
 
