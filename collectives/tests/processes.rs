@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lockstep_collectives::{
     Attempt, Call, Coordinator, CoordinatorOptions, ElementType, Environment, JobId, JobSecret,
-    KeySource, Limits, Member, Rank, RankFailure, World, environment,
+    KeySource, Limits, Member, ProcessExit, Rank, RankFailure, World, environment,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -45,16 +45,20 @@ fn listen(world: &World) {
     say(failure.unwrap());
 }
 
-/// It gathers a number from each rank whenever it is told one, and says what it got.
+/// It gathers a number from each rank whenever it is told one, and says what it got. A second
+/// number says how many ranks take part.
 fn gather(world: &World) {
-    let member = Member(world.rank().0);
-    let communicator = world.communicator(member);
-    let group = communicator.group(&[Member(0), Member(1)]).unwrap();
+    let communicator = world.communicator(Member(world.rank().0));
     for line in std::io::stdin().lines() {
-        let number: u32 = line.unwrap().parse().unwrap();
+        let line = line.unwrap();
+        let mut words = line.split(' ').map(|word| word.parse::<u32>().unwrap());
+        let number = words.next().unwrap();
+        let count = words.next().unwrap_or(world.topology().world_size());
+        let members: Vec<Member> = (0..count).map(Member).collect();
+        let group = communicator.group(&members).unwrap();
         // More than fits into the opening.
         let input: Vec<u8> = number.to_le_bytes().repeat(100);
-        let mut output = vec![0; 2 * input.len()];
+        let mut output = vec![0; members.len() * input.len()];
         let call = Call::on(&group);
         match communicator.all_gather(&call, ElementType::U32, &input, &mut output) {
             Ok(()) => {
@@ -106,8 +110,8 @@ impl Process {
         self.said.recv_timeout(AMPLE).unwrap()
     }
 
-    fn told(&mut self, number: u32) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{number}").unwrap();
+    fn told(&mut self, what: impl Display) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
     }
 
     /// Stops the process, and returns when it stands still.
@@ -134,13 +138,19 @@ impl Drop for Process {
     }
 }
 
-/// The environments of a job of two ranks, and the folder of its key.
-fn job(coordinator: SocketAddr, hosted: bool, key: &std::path::Path) -> [Environment; 2] {
-    [0, 1].map(|rank| Environment {
+/// The environments of a job of `N` ranks.
+fn job<const N: usize>(
+    coordinator: SocketAddr,
+    hosted: bool,
+    key: &std::path::Path,
+) -> [Environment; N] {
+    let world_size = u32::try_from(N).unwrap();
+    let mut ranks = 0..world_size;
+    [(); N].map(|()| ranks.next().unwrap()).map(|rank| Environment {
         rank: Rank(rank),
-        world_size: 2,
+        world_size,
         local_rank: rank,
-        local_size: 2,
+        local_size: world_size,
         coordinator: coordinator.to_string(),
         coordinator_hosted: hosted,
         job: JobId::new("processes").unwrap(),
@@ -150,29 +160,31 @@ fn job(coordinator: SocketAddr, hosted: bool, key: &std::path::Path) -> [Environ
     })
 }
 
-/// The coordinator of a job of two ranks, whose key it writes.
-fn coordinator(key: &std::path::Path, heartbeat_timeout: Duration) -> Coordinator {
+/// The coordinator of a job, whose key it writes.
+fn coordinator(key: &std::path::Path, world_size: u32, heartbeat_timeout: Duration) -> Coordinator {
     let secret = JobSecret::generate().unwrap();
     secret.write_new(key).unwrap();
     Coordinator::start(CoordinatorOptions {
         bind: LOOPBACK,
         job: JobId::new("processes").unwrap(),
         attempt: Attempt(0),
-        world_size: 2,
+        world_size,
         secret,
         heartbeat_timeout,
     })
     .unwrap()
 }
 
+/// A killed process closes no connection, and in a job without launcher nobody reports it: its
+/// host's processes see it themselves, long before the heartbeat timeout.
 #[test]
-fn a_stopped_rank_may_go_on_and_a_killed_one_is_found_silent() {
+fn a_stopped_rank_may_go_on_and_a_killed_one_is_missed_at_once() {
     let heartbeat_timeout = Duration::from_secs(3);
     let limits = Limits { heartbeat: heartbeat_timeout, ..Limits::default() };
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
-    let coordinator = coordinator(&key, heartbeat_timeout);
-    let job = job(coordinator.address(), true, &key);
+    let coordinator = coordinator(&key, 2, heartbeat_timeout);
+    let job = job::<2>(coordinator.address(), true, &key);
     let [first, second] = job.each_ref().map(|rank| Process::start(rank, LISTENS, limits));
     assert_eq!([first.says(), second.says()], ["joined 2", "joined 2"]);
 
@@ -182,28 +194,44 @@ fn a_stopped_rank_may_go_on_and_a_killed_one_is_found_silent() {
     assert!(first.said.recv_timeout(heartbeat_timeout).is_err());
     assert_eq!(coordinator.status().failed, []);
 
-    // Nobody tells the coordinator, and a killed process closes no connection.
     let killed = Instant::now();
     second.signal(Signal::KILL);
-    let heard = first.says();
-    let after = killed.elapsed();
-    assert!(heard.starts_with("rank 1 was silent for "), "{heard}");
-    assert!(after < heartbeat_timeout * 4, "{after:?}");
+    assert_eq!(first.says(), "rank 1 closed its connection without leaving");
+    assert!(killed.elapsed() < heartbeat_timeout / 2, "{:?}", killed.elapsed());
 }
 
 #[test]
-fn a_killed_host_of_the_rendezvous_is_missed_by_the_others() {
+fn a_killed_host_of_the_rendezvous_is_missed_by_the_others_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     JobSecret::generate().unwrap().write_new(&key).unwrap();
     // Rank 0 needs a port that the others know; one that was free a moment ago will do.
     let address = UdpSocket::bind(LOOPBACK).unwrap().local_addr().unwrap();
-    let limits = Limits { heartbeat: Duration::from_secs(2), ..Limits::default() };
-    let job = job(address, false, &key);
-    let [host, other] = job.each_ref().map(|rank| Process::start(rank, LISTENS, limits));
+    let job = job::<2>(address, false, &key);
+    let [host, other] = job.each_ref().map(|rank| Process::start(rank, LISTENS, Limits::default()));
     assert_eq!([host.says(), other.says()], ["joined 2", "joined 2"]);
+    let killed = Instant::now();
     host.signal(Signal::KILL);
-    assert_eq!(other.says(), "rank 0 was silent for 4.0 s");
+    assert_eq!(other.says(), "rank 0 closed its connection without leaving");
+    assert!(killed.elapsed() < Limits::default().heartbeat / 2, "{:?}", killed.elapsed());
+}
+
+/// One that stands still for too long says nothing, and is alive all the same.
+#[test]
+fn a_rank_that_stands_still_for_too_long_is_found_silent() {
+    let heartbeat_timeout = Duration::from_secs(1);
+    let limits = Limits { heartbeat: heartbeat_timeout, ..Limits::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    let coordinator = coordinator(&key, 2, heartbeat_timeout);
+    let job = job::<2>(coordinator.address(), true, &key);
+    let [first, second] = job.each_ref().map(|rank| Process::start(rank, LISTENS, limits));
+    assert_eq!([first.says(), second.says()], ["joined 2", "joined 2"]);
+    second.stop();
+    let stopped = Instant::now();
+    let heard = first.says();
+    assert!(heard.starts_with("rank 1 was silent for "), "{heard}");
+    assert!(stopped.elapsed() < heartbeat_timeout * 4, "{:?}", stopped.elapsed());
 }
 
 /// A rank that stands still is waited for as long as a collective may take; then it is named, and
@@ -213,8 +241,8 @@ fn a_rank_stopped_in_a_collective_is_waited_for_within_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     let limits = Limits { collective: Duration::from_secs(2), ..Limits::default() };
-    let coordinator = coordinator(&key, limits.heartbeat);
-    let job = job(coordinator.address(), true, &key);
+    let coordinator = coordinator(&key, 2, limits.heartbeat);
+    let job = job::<2>(coordinator.address(), true, &key);
     let [mut first, mut second] = job.each_ref().map(|rank| Process::start(rank, GATHERS, limits));
     assert_eq!([first.says(), second.says()], ["joined 2", "joined 2"]);
     let both = |first: &mut Process, second: &mut Process, number: u32| {
@@ -247,4 +275,45 @@ fn a_rank_stopped_in_a_collective_is_waited_for_within_the_limit() {
 
     both(&mut first, &mut second, 40);
     assert_eq!(coordinator.status().failed, []);
+}
+
+/// A rank is killed while all others wait for it: these hear its name, and go on without it, the
+/// same processes, more than once and with more than fits into an opening.
+#[test]
+fn after_an_error_the_same_processes_run_on_as_a_smaller_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    let coordinator = coordinator(&key, 4, Limits::default().heartbeat);
+    let job = job::<4>(coordinator.address(), true, &key);
+    let mut ranks = job.each_ref().map(|rank| Process::start(rank, GATHERS, Limits::default()));
+    for rank in &ranks {
+        assert_eq!(rank.says(), "joined 4");
+    }
+    for (rank, number) in ranks.iter_mut().zip(10..) {
+        rank.told(number);
+    }
+    for rank in &ranks {
+        assert_eq!(rank.says(), "[10, 11, 12, 13]");
+    }
+
+    let [survivors @ .., victim] = &mut ranks;
+    victim.stop();
+    for rank in &mut *survivors {
+        rank.told(20);
+    }
+    victim.signal(Signal::KILL);
+    coordinator.report_exit(Rank(3), ProcessExit::Signalled { signal: 9 });
+    let killed = "all_gather(u32, 100 elements), #2 on devices 0-3: rank 3 was killed by signal 9 \
+                  (SIGKILL)";
+    for rank in &*survivors {
+        assert_eq!(rank.says(), killed);
+    }
+    for round in [30, 40, 50] {
+        for (rank, number) in survivors.iter_mut().zip(round..) {
+            rank.told(format_args!("{number} 3"));
+        }
+        for rank in &*survivors {
+            assert_eq!(rank.says(), format!("[{round}, {}, {}]", round + 1, round + 2));
+        }
+    }
 }

@@ -19,7 +19,7 @@ use super::message::{
     FrameError, FromMember, MAX_CALL_BYTES, MAX_FROM_MEMBER_BYTES, Reply, Request, ToMember,
     decode, encode, encode_frame, read_frame,
 };
-use super::{CoordinatorStatus, ProcessExit};
+use super::{CoordinatorStatus, ProcessExit, watch};
 use crate::endpoint::{RefusalLog, is_other_secret};
 use crate::{
     Attempt, EndpointError, FlightLog, Identity, IdentityError, JobId, JobSecret, PeerConnection,
@@ -304,6 +304,8 @@ async fn serve_peer(shared: &Arc<Shared>, peer: &PeerConnection) -> Result<(), S
              translated between hosts, its peers may not reach it"
         );
     }
+    let (job, host) = (join.job.clone(), join.host.clone());
+    let end_of_process = watch::end_of(job, join.rank, host, join.process_id);
     let (outgoing, queue) = mpsc::unbounded_channel();
     let id = shared.open(outgoing);
     shared.apply(Event::Join { connection: id, fingerprint: peer.fingerprint, join });
@@ -311,6 +313,7 @@ async fn serve_peer(shared: &Arc<Shared>, peer: &PeerConnection) -> Result<(), S
         result = write_notices(connection, send, queue) => result,
         result = read_messages(shared, id, receive) => result,
         () = serve_calls(shared, id, connection) => Ok(()),
+        () = end_of_process => Ok(()),
     };
     let timed_out = matches!(connection.close_reason(), Some(ConnectionError::TimedOut));
     shared.close(id, timed_out);

@@ -214,6 +214,7 @@ impl Joining<'_> {
             &endpoint,
             connection,
             options.coordinator.clone(),
+            options.job.clone(),
             options.host.filter(|host| *host != options.rank),
             FromMember::Join(join),
         );

@@ -4,6 +4,7 @@
 //! everyone else reads the state that the task keeps, or waits for it to change.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use tokio::sync::{Notify, mpsc};
 
 use super::coordinator::idle_timeout;
 use super::message::{FromMember, MAX_TO_MEMBER_BYTES, ToMember, encode_frame, read_frame};
-use super::{FailureCause, JoinRefusal, MissingRanks, RankFailure, SessionError};
-use crate::{PeerEndpoint, Rank, RankInfo};
+use super::{FailureCause, JoinRefusal, MissingRanks, RankFailure, SessionError, watch};
+use crate::{JobId, PeerEndpoint, Rank, RankInfo};
 
 /// How long after its streams a connection may end.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
@@ -25,8 +26,11 @@ pub(super) struct Link {
     connection: quinn::Connection,
     /// Where the coordinator is, for errors.
     coordinator: String,
+    job: JobId,
     /// The rank that is lost with the coordinator.
     host: Option<Rank>,
+    /// Whether its process is known to have ended.
+    host_has_ended: AtomicBool,
     outgoing: mpsc::UnboundedSender<FromMember>,
     heartbeat: Notify,
     state: Mutex<State>,
@@ -65,6 +69,7 @@ impl Link {
         endpoint: &PeerEndpoint,
         connection: quinn::Connection,
         coordinator: String,
+        job: JobId,
         host: Option<Rank>,
         first: FromMember,
     ) -> Arc<Self> {
@@ -72,7 +77,9 @@ impl Link {
         let link = Arc::new(Self {
             connection,
             coordinator,
+            job,
             host,
+            host_has_ended: AtomicBool::new(false),
             outgoing,
             heartbeat: Notify::new(),
             state: Mutex::default(),
@@ -194,7 +201,9 @@ async fn talk(link: Arc<Link>, queue: mpsc::UnboundedReceiver<FromMember>) {
     }
     // A stream may end a little before the connection, which knows the reason.
     let closed = tokio::time::timeout(CLOSE_GRACE, link.connection.closed()).await;
+    let host_has_ended = link.host_has_ended.load(Ordering::Relaxed);
     let detail = match &closed {
+        Ok(ConnectionError::LocallyClosed) if host_has_ended => "its process has ended".to_owned(),
         Ok(reason) => how_it_ended(reason),
         Err(_) => "it speaks nonsense".to_owned(),
     };
@@ -204,7 +213,7 @@ async fn talk(link: Arc<Link>, queue: mpsc::UnboundedReceiver<FromMember>) {
     // Nobody is left to say it: with the coordinator, the rank that hosted it is gone.
     if let (Some(rank), Standing::Joined { heartbeat_timeout, .. }) = (link.host, standing) {
         let cause = match closed {
-            Ok(ConnectionError::LocallyClosed) => return,
+            Ok(ConnectionError::LocallyClosed) if !host_has_ended => return,
             Ok(ConnectionError::TimedOut) => {
                 FailureCause::Silent { for_: idle_timeout(heartbeat_timeout) }
             }
@@ -229,11 +238,12 @@ async fn speak(link: &Link, mut send: SendStream, mut queue: mpsc::UnboundedRece
     }
 }
 
-async fn listen(link: &Link, mut receive: RecvStream) {
+async fn listen(link: &Arc<Link>, mut receive: RecvStream) {
     while let Ok(message) = read_frame(&mut receive, MAX_TO_MEMBER_BYTES).await {
         match message {
             ToMember::Failed(failure) => link.fail(&failure),
             ToMember::Joined { ranks, heartbeat_timeout } => {
+                watch_host(link, &ranks);
                 link.stand(Standing::Joined { ranks, heartbeat_timeout });
             }
             ToMember::Left => return link.stand(Standing::Left),
@@ -241,6 +251,20 @@ async fn listen(link: &Link, mut receive: RecvStream) {
             ToMember::Waiting(missing) => link.stand(Standing::Waiting(missing)),
         }
     }
+}
+
+/// Ends the connection when the process that hosts the coordinator has ended.
+fn watch_host(link: &Arc<Link>, ranks: &[RankInfo]) {
+    let Some(host) = ranks.iter().find(|info| Some(info.rank) == link.host) else { return };
+    let end = watch::end_of(link.job.clone(), host.rank, host.host.clone(), host.process_id);
+    let link = Arc::downgrade(link);
+    tokio::spawn(async move {
+        end.await;
+        if let Some(link) = link.upgrade() {
+            link.host_has_ended.store(true, Ordering::Relaxed);
+            link.give_up();
+        }
+    });
 }
 
 impl fmt::Debug for Link {

@@ -19,6 +19,7 @@ mod link;
 mod message;
 mod refusal;
 mod session;
+mod watch;
 
 pub use coordinator::{
     Coordinator, CoordinatorOptions, DEFAULT_HEARTBEAT_TIMEOUT, RendezvousError,
