@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, Dir, ReadError, ReadableError, StreamId, VarInt,
-    WriteError,
+    Connection, ConnectionError, ConnectionHandle, Dir, ReadError, ReadableError, StreamId,
+    Transmit, VarInt, WriteError,
 };
 
+use super::window::is_open;
 use crate::ids::Rank;
 
 /// A connection, as long as the process lives; QUIC's own handles are used again.
@@ -38,6 +39,9 @@ pub(super) struct Link {
     pub(super) beginnings: HashMap<StreamId, Vec<u8>>,
     /// Streams of ours whose end the peer has not acknowledged.
     pub(super) unacknowledged: HashSet<StreamId>,
+    /// Bytes written and not sent, roughly, and one for each end: none when all are on their way,
+    /// as far as the peer takes them.
+    pub(super) unsent_bytes: usize,
     /// Bytes of short messages from this peer that wait for their receives.
     pub(super) kept_bytes: Arc<AtomicUsize>,
     /// Whether it is in the list of those that may have something to send.
@@ -89,6 +93,7 @@ impl Link {
             ended: None,
             beginnings: HashMap::new(),
             unacknowledged: HashSet::new(),
+            unsent_bytes: 0,
             kept_bytes: Arc::default(),
             is_touched: false,
         }
@@ -116,15 +121,33 @@ impl Link {
             let written = self.connection.send_stream(id).write_chunks(&mut chunks);
             let [rest] = chunks;
             *chunk = rest;
-            written?;
+            self.unsent_bytes += written?.bytes;
         }
         Ok(())
+    }
+
+    /// Puts together the next batch, of at most `packets`; `None` if there is nothing to send, or
+    /// too much under way.
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        packets: usize,
+        batch: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let is_open = is_open(self.connection.congestion_state());
+        let transmit = self.connection.poll_transmit(now, packets, batch);
+        if is_open {
+            let sent = transmit.as_ref().map_or(usize::MAX, |transmit| transmit.size);
+            self.unsent_bytes = self.unsent_bytes.saturating_sub(sent);
+        }
+        transmit
     }
 
     /// Ends a stream of ours; false if the peer has stopped it.
     pub(super) fn finish(&mut self, id: StreamId) -> bool {
         let finished = self.connection.send_stream(id).finish().is_ok();
         if finished {
+            self.unsent_bytes += 1;
             self.unacknowledged.insert(id);
         }
         finished

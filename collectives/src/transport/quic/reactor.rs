@@ -34,8 +34,8 @@ use self::inbound::Abandoned;
 use self::peers::{Peer, lost};
 use super::bell::{Bell, Rings};
 use super::link::{Link, LinkId, Read, Rest, StreamRef};
-use super::pool::Pool;
-use super::socket::{PeerSocket, congestion_mark};
+use super::pool::{Inbox, Pool};
+use super::socket::{LARGEST_BATCH_BYTES, PeerSocket, congestion_mark};
 use crate::endpoint::{Protocol, RefusalLog};
 use crate::ids::{Member, Rank};
 use crate::rendezvous::{FailureCause, RankFailure};
@@ -114,7 +114,7 @@ pub(super) struct State {
     blocked: Option<Transmit>,
     /// What `blocked` holds, or the next batch.
     batch: Vec<u8>,
-    received: Vec<u8>,
+    inbox: Inbox,
     pool: Pool,
     response: Vec<u8>,
     /// Whether a reader or writer has more to do without any packet arriving.
@@ -161,7 +161,7 @@ impl Reactor {
             endings: Vec::new(),
             blocked: None,
             batch: Vec::new(),
-            received: vec![0; 1 << 16],
+            inbox: Inbox::new(),
             pool: Pool::default(),
             response: Vec::new(),
             has_more: false,
@@ -309,7 +309,7 @@ impl State {
             }
         }
         self.send_notices(now);
-        self.send(now);
+        changed |= self.send(now);
         changed | self.can_send()
     }
 
@@ -336,7 +336,7 @@ impl State {
     fn receive(&mut self, now: Instant) -> bool {
         let mut received = false;
         for _ in 0..BATCHES {
-            let meta = match self.socket.receive(&mut self.received) {
+            let meta = match self.socket.receive(self.inbox.room()) {
                 Ok(Some(meta)) => meta,
                 Ok(None) => break,
                 Err(error) => {
@@ -346,8 +346,7 @@ impl State {
             };
             received = true;
             let mark = congestion_mark(&meta);
-            let bytes = self.received.get(..meta.len).unwrap_or_default();
-            let mut packets = self.pool.copy(&[bytes]);
+            let mut packets = self.inbox.take(meta.len);
             while !packets.is_empty() {
                 let packet = packets.split_to(meta.stride.clamp(1, packets.len()));
                 self.response.clear();
@@ -505,24 +504,26 @@ impl State {
         }
     }
 
-    /// Sends a few batches on each touched link.
-    fn send(&mut self, now: Instant) {
-        if let Some(transmit) = self.blocked.take()
-            && !self.socket.send(&transmit, &self.batch)
-        {
-            self.blocked = Some(transmit);
-            return;
+    /// Sends a few batches on each touched link; says whether that lets writers go on.
+    fn send(&mut self, now: Instant) -> bool {
+        let mut progress = false;
+        if let Some(transmit) = self.blocked.take() {
+            if !self.socket.send(&transmit, &self.batch) {
+                self.blocked = Some(transmit);
+                return false;
+            }
+            progress = true;
         }
         for _ in 0..self.touched.len() {
             let Some(id) = self.touched.pop_front() else { break };
             let Some(link) = self.links.get_mut(&id) else { continue };
             link.is_touched = false;
+            let unsent_bytes = link.unsent_bytes;
             let mut has_more = true;
             for _ in 0..BATCHES {
                 self.batch.clear();
                 let packets = self.socket.batch(link.connection.current_mtu());
-                let transmit = link.connection.poll_transmit(now, packets, &mut self.batch);
-                let Some(transmit) = transmit else {
+                let Some(transmit) = link.transmit(now, packets, &mut self.batch) else {
                     has_more = false;
                     break;
                 };
@@ -531,6 +532,7 @@ impl State {
                     break;
                 }
             }
+            progress |= link.unsent_bytes != unsent_bytes;
             let timeout = link.timeout();
             self.next_timeout = self.next_timeout.into_iter().chain(timeout).min();
             if has_more {
@@ -540,6 +542,7 @@ impl State {
                 break;
             }
         }
+        progress
     }
 
     fn send_notices(&mut self, now: Instant) {
@@ -617,6 +620,28 @@ impl State {
     /// A copy of the parts, to be sent.
     pub(super) fn copy(&mut self, parts: &[&[u8]]) -> Bytes {
         self.pool.copy(parts).freeze()
+    }
+
+    /// Ready when all that was written to the connection of `stream`, with `rank`, is on its way, as
+    /// far as the peer takes it.
+    pub(super) fn poll_sent(&self, rank: Rank, stream: StreamRef) -> Poll<Result<(), Failure>> {
+        match self.links.get(&stream.link) {
+            Some(Link { ended: None, unsent_bytes, .. }) => {
+                if *unsent_bytes == 0 && self.blocked.is_none() {
+                    Poll::Ready(Ok(()))
+                } else {
+                    Poll::Pending
+                }
+            }
+            Some(Link { ended: Some(end), .. }) => Poll::Ready(Err(lost(rank, end))),
+            None => Poll::Ready(Err(lost(rank, &ConnectionError::LocallyClosed))),
+        }
+    }
+
+    /// Whether the next batches on `stream`'s connection will be full ones.
+    pub(super) fn has_batches(&self, stream: StreamRef) -> bool {
+        let link = self.links.get(&stream.link);
+        link.is_some_and(|link| link.unsent_bytes >= BATCHES * LARGEST_BATCH_BYTES)
     }
 
     /// Says that a reader or writer stopped of its own accord and wants to go on.

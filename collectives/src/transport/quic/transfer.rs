@@ -80,21 +80,26 @@ pub(super) async fn send(
 }
 
 impl Sending<'_> {
-    /// Writes a chunk at a time, so that each is sent before the next is copied.
+    /// Writes no more than fills the next batches, so that what is copied is soon sent.
     fn poll_written(&mut self) -> Poll<Result<(), Failure>> {
         let mut state = self.reactor.lock();
-        let stream = ready!(state.poll_write(&mut self.outbound))?;
-        if self.rest.is_empty() {
-            state.finish(stream);
-            self.is_finished = true;
-            return Poll::Ready(Ok(()));
+        loop {
+            if let (Some(stream), true) = (self.outbound.stream, self.is_finished) {
+                return state.poll_sent(self.outbound.rank, stream);
+            }
+            let stream = ready!(state.poll_write(&mut self.outbound))?;
+            if self.rest.is_empty() {
+                state.finish(stream);
+                self.is_finished = true;
+                continue;
+            }
+            if state.has_batches(stream) {
+                return Poll::Pending;
+            }
+            let (chunk, rest) = self.rest.split_at(self.rest.len().min(CHUNK_BYTES));
+            self.outbound.chunk = state.copy(&[chunk]);
+            self.rest = rest;
         }
-        let (chunk, rest) = self.rest.split_at(self.rest.len().min(CHUNK_BYTES));
-        self.outbound.chunk = state.copy(&[chunk]);
-        self.rest = rest;
-        ready!(state.poll_write(&mut self.outbound))?;
-        state.go_on();
-        Poll::Pending
     }
 }
 

@@ -1,19 +1,27 @@
 //! How much may be under way to a peer: a window that does not limit hosts of one job.
 //!
-//! The window begins at its largest and shrinks only where packets are lost, as TCP's does, so a
-//! receiver whose socket holds little, or a slow link, is still not flooded. It opens for whole
-//! batches or not at all: a sender that follows every acknowledgement with the few packets it makes
-//! room for never fills a segmentation offload again. There is no pacing, which quinn leaves out
-//! for windows that no 32 bits hold.
+//! The window is what a fast link holds in a round trip and no more: what is under way is held by
+//! the sender and by the receiver's socket, and is handled at a fraction of the cost while it fits
+//! the caches. It shrinks where packets are lost, as TCP's does, so a receiver whose socket holds
+//! little, or a slow link, is still not flooded. It opens for whole batches or not at all: a sender
+//! that follows every acknowledgement with the few packets it makes room for never fills a
+//! segmentation offload again. There is no pacing, which quinn leaves out for windows that no 32
+//! bits hold.
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quinn::congestion::{Controller, ControllerFactory};
 
-/// More than fast links between neighbours hold; less than a socket's buffer when it is raised.
+/// Less than a socket's buffer when it is raised.
 pub(super) const LARGEST_WINDOW_BYTES: u64 = 2 << 20;
+
+/// The window between neighbours: a few batches, so that neither side waits for the other's turn.
+const FIRST_WINDOW_BYTES: u64 = 512 << 10;
+
+/// Bytes a second that a window should not limit: two thirds of what links of 25 Gbit/s carry.
+const RATE: u64 = 2 << 30;
 
 /// Four packets of the smallest size.
 const SMALLEST_WINDOW_BYTES: u64 = 4 * 1200;
@@ -42,7 +50,7 @@ struct BatchWindow {
 impl ControllerFactory for BatchWindows {
     fn build(self: Arc<Self>, _now: Instant, _mtu: u16) -> Box<dyn Controller> {
         Box::new(BatchWindow {
-            window_bytes: LARGEST_WINDOW_BYTES,
+            window_bytes: FIRST_WINDOW_BYTES,
             threshold_bytes: LARGEST_WINDOW_BYTES,
             in_flight_bytes: 0,
             shrunk: None,
@@ -61,14 +69,15 @@ impl Controller for BatchWindow {
         _sent: Instant,
         bytes: u64,
         _app_limited: bool,
-        _rtt: &quinn_proto::RttEstimator,
+        rtt: &quinn_proto::RttEstimator,
     ) {
         let growth = if self.window_bytes < self.threshold_bytes {
             bytes
         } else {
             bytes.min(BATCH_BYTES.saturating_mul(bytes) / self.window_bytes)
         };
-        self.window_bytes = self.window_bytes.saturating_add(growth).min(LARGEST_WINDOW_BYTES);
+        let largest = largest_window_bytes(rtt.min());
+        self.window_bytes = self.window_bytes.saturating_add(growth).min(largest);
     }
 
     fn on_end_acks(
@@ -110,7 +119,7 @@ impl Controller for BatchWindow {
     }
 
     fn initial_window(&self) -> u64 {
-        LARGEST_WINDOW_BYTES
+        FIRST_WINDOW_BYTES
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -118,36 +127,52 @@ impl Controller for BatchWindow {
     }
 }
 
+/// The largest window where a round trip takes as long as that.
+fn largest_window_bytes(round_trip: Duration) -> u64 {
+    let microseconds = u64::try_from(round_trip.as_micros()).unwrap_or(u64::MAX);
+    let held = microseconds.saturating_mul(RATE / 1_000_000);
+    held.clamp(FIRST_WINDOW_BYTES, LARGEST_WINDOW_BYTES)
+}
+
+/// Whether a [`BatchWindow`] lets more than acknowledgements pass.
+pub(super) fn is_open(window: &dyn Controller) -> bool {
+    window.window() == OPEN
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn window() -> Box<dyn Controller> {
         Arc::new(BatchWindows).build(Instant::now(), 1200)
     }
 
-    fn is_open(window: &dyn Controller) -> bool {
-        window.window() == OPEN
-    }
-
     #[test]
     fn it_opens_for_whole_batches_only() {
         let (mut window, now) = (window(), Instant::now());
-        window.on_sent(now, LARGEST_WINDOW_BYTES - BATCH_BYTES, 1);
+        window.on_sent(now, FIRST_WINDOW_BYTES - BATCH_BYTES, 1);
         assert!(is_open(&*window));
         window.on_sent(now, 1, 2);
         assert_eq!(window.window(), 1);
-        window.on_end_acks(now, LARGEST_WINDOW_BYTES - BATCH_BYTES, false, Some(2));
+        window.on_end_acks(now, FIRST_WINDOW_BYTES - BATCH_BYTES, false, Some(2));
         assert!(is_open(&*window));
+    }
+
+    #[test]
+    fn it_is_small_between_neighbours_and_no_limit_across_a_site() {
+        let at = |us| largest_window_bytes(Duration::from_micros(us));
+        assert_eq!(at(0), FIRST_WINDOW_BYTES);
+        assert_eq!(at(100), FIRST_WINDOW_BYTES);
+        assert_eq!(at(500), 500 * (RATE / 1_000_000));
+        assert_eq!(at(1_000), LARGEST_WINDOW_BYTES);
+        assert_eq!(largest_window_bytes(Duration::MAX), LARGEST_WINDOW_BYTES);
     }
 
     #[test]
     fn losses_shrink_it_once_a_round_trip_and_never_close_it() {
         let (mut window, start) = (window(), Instant::now());
         let at = |ms| start + Duration::from_millis(ms);
-        let after = LARGEST_WINDOW_BYTES / 10 * 7;
+        let after = FIRST_WINDOW_BYTES / 10 * 7;
         window.on_sent(at(0), after, 1);
         window.on_congestion_event(at(10), at(0), false, 0);
         window.on_congestion_event(at(11), at(1), false, 0);

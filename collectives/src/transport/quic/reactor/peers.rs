@@ -30,10 +30,9 @@ pub(in crate::transport::quic) const STREAMS: u32 = 512;
 /// Bytes of one message that may be under way before its receive is there.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
-/// Bytes written to one connection and not acknowledged. With its packets' heads no more than the
-/// congestion window holds: what is written is then on its way when its exchange ends, and needs no
-/// further turn unless packets are lost.
-const SEND_WINDOW_BYTES: u64 = LARGEST_WINDOW_BYTES - (128 << 10);
+/// Bytes written to one connection and not acknowledged: no fewer than the congestion window lets
+/// be under way.
+const SEND_WINDOW_BYTES: u64 = LARGEST_WINDOW_BYTES;
 
 /// Packets that may overtake one before that counts as lost: a sender that moves to another core
 /// makes a whole batch overtake.
