@@ -1,7 +1,8 @@
 //! One function out of many: calls replaced by what they call, unused operations left out.
 //!
-//! The result is an ordinary [`Function`] without `call`, `optimization_barrier` or operations
-//! whose results nobody uses; collectives stay, used or not, since other devices count on them.
+//! The result is an ordinary [`Function`] without `call`, `optimization_barrier`,
+//! `sharding_constraint` or operations whose results nobody uses; collectives stay, used or not,
+//! since other devices count on them.
 
 use crate::ifrt::{Code, Result, Status};
 use crate::stablehlo::entity::{Entity, PrimaryMap};
@@ -125,7 +126,8 @@ impl Inliner<'_> {
                     scope.bind(result, value);
                 }
             }
-            OpKind::OptimizationBarrier => {
+            // A constraint says where an array lies, and here it lies on one device.
+            OpKind::OptimizationBarrier | OpKind::ShardingConstraint(_) => {
                 for (&result, value) in data.results.iter().zip(operands) {
                     scope.bind(result, value);
                 }

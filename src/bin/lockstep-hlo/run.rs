@@ -82,6 +82,7 @@ impl Bench {
         let per_second = |count: u64| count as f64 / median.as_secs_f64() / 1e9;
         let mut text = String::new();
         let rows = [
+            ("read", program.read_time.as_secs_f64() * 1e6, "us"),
             ("compile", program.compile_time.as_secs_f64() * 1e6, "us"),
             ("run, least", times[0].as_secs_f64() * 1e6, "us"),
             ("run, median", median.as_secs_f64() * 1e6, "us"),
@@ -101,23 +102,28 @@ impl Bench {
 struct Loaded {
     backend: CpuBackend,
     executable: Arc<dyn Executable>,
+    /// From the file's bytes to a verified module.
+    read_time: Duration,
     compile_time: Duration,
     statistics: Statistics,
 }
 
 impl Loaded {
     fn new(source: &Source) -> Result<Self, Failure> {
+        let started = Instant::now();
         let modules: [Module; 1] =
             source.verified()?.modules.try_into().map_err(|modules: Vec<Module>| {
                 let count = modules.len();
                 Failure::Program(format!("this is {count} programs: one at a time can be run"))
             })?;
         let [module] = modules;
+        let read_time = started.elapsed();
         let statistics = module.statistics();
         let backend = CpuBackend::new(1);
         let started = Instant::now();
         let executable = backend.compile(&module)?;
-        Ok(Self { backend, executable, compile_time: started.elapsed(), statistics })
+        let compile_time = started.elapsed();
+        Ok(Self { backend, executable, read_time, compile_time, statistics })
     }
 
     fn arguments(&self, file: Option<&Path>) -> Result<Vec<Buffer>, Failure> {

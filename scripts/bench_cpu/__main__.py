@@ -1,0 +1,149 @@
+"""Measures the CPU backend against XLA:CPU in turns; see --help."""
+
+import argparse
+import dataclasses
+import datetime
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax  # noqa: E402
+
+import report  # noqa: E402
+from workload import Workload, functions  # noqa: E402
+
+DESCRIPTION = """\
+Exports the programs of jax_workloads.py to StableHLO and runs them on XLA:CPU, through JAX, and on
+Lockstep's CPU backend, in turns, so that what disturbs the machine disturbs both. Compares their
+results. Prints a table, and writes it into BENCHMARKS.md between its marks unless it is one of some
+programs only."""
+
+# Sums in another order and functions within 2 units of the last place stay far below this share of
+# the greatest element; bf16 keeps eight bits.
+TOLERANCE, SHORT_TOLERANCE = 2e-4, 2e-2
+
+
+@dataclasses.dataclass
+class Figures:
+    name: str
+    xla_step: float
+    our_step: float
+    xla_compile: float
+    our_compile: float
+    difference: float
+
+    @property
+    def step_ratio(self):
+        return self.our_step / self.xla_step
+
+    @property
+    def compile_ratio(self):
+        return self.our_compile / self.xla_compile
+
+
+@dataclasses.dataclass
+class Run:
+    date: str
+    command: str
+    machine: dict
+    versions: dict
+    figures: list
+    failures: list
+    minutes: float = 0.0
+
+
+class Failed(Exception):
+    """A program that did not run, or whose results are wrong."""
+
+
+class Lockstep:
+    def __init__(self, binary, folder):
+        self.binary, self.output = binary, folder / "results.npz"
+
+    def call(self, command, workload, *options):
+        arguments = [self.binary, command, workload.program, "--input", workload.input, *options]
+        done = subprocess.run(arguments, text=True, capture_output=True, check=False)
+        if done.returncode:
+            raise Failed(done.stderr.strip().splitlines()[0])
+        return done.stdout
+
+    def version(self):
+        done = subprocess.run([self.binary, "--version"], text=True, capture_output=True, check=True)
+        return done.stdout.split()[-1]
+
+    def results(self, workload):
+        self.call("run", workload, "--output", self.output)
+        return self.output
+
+    def times(self, workload, seconds):
+        """Microseconds of a step, and of making a program of bytes."""
+        lines = self.call("bench", workload, "--seconds", str(seconds)).splitlines()
+        cells = {line.split(None, 2)[-1]: float(line.split()[0]) for line in lines}
+        return cells["run, least"], cells["read"] + cells["compile"]
+
+
+def measure(workload, lockstep, rounds, seconds):
+    difference = workload.difference(lockstep.results(workload))
+    short = any(leaf.dtype == jax.numpy.bfloat16 for leaf in jax.tree.leaves(workload.arguments))
+    if not difference <= (SHORT_TOLERANCE if short else TOLERANCE):
+        raise Failed(f"the results differ by {difference:.1g} of the greatest element")
+    theirs, ours = [], []
+    for _ in range(rounds):
+        compile_us = workload.compile_us()
+        theirs.append((workload.step_us(seconds), compile_us))
+        ours.append(lockstep.times(workload, seconds))
+    (xla_step, xla_compile), (our_step, our_compile) = (map(min, zip(*side)) for side in (theirs, ours))
+    return Figures(workload.name, xla_step, our_step, xla_compile, our_compile, difference)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench-cpu", description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="NAME", help="only these programs")
+    parser.add_argument("--quick", action="store_true",
+                        help="one short round; BENCHMARKS.md stays as it is")
+    parser.add_argument("--workloads", type=pathlib.Path, metavar="FILE",
+                        help="the file of programs (../shared/bench/jax_workloads.py)")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    folder = root / "target" / "bench-cpu"
+    folder.mkdir(parents=True, exist_ok=True)
+    lockstep = Lockstep(root / "target" / "release" / "lockstep-hlo", folder)
+    makers = functions(options.workloads or root.parent / "shared" / "bench" / "jax_workloads.py")
+    unknown = set(options.programs) - set(makers)
+    if unknown:
+        sys.exit(f"bench-cpu: there are {', '.join(makers)}, not {', '.join(sorted(unknown))}")
+    run = Run(
+        date=datetime.date.today().isoformat(),
+        command=" ".join(["scripts/bench-cpu", *sys.argv[1:]]),
+        machine=report.machine(root),
+        versions={"XLA:CPU of JAX": jax.__version__, "Lockstep": lockstep.version()},
+        figures=[], failures=[])
+    rounds, seconds = (1, 0.3) if options.quick else (3, 0.7)
+    start = time.monotonic()
+    for name in options.programs or makers:
+        print(f"\r\x1b[K{name}" if sys.stderr.isatty() else "", end="", file=sys.stderr, flush=True)
+        try:
+            run.figures.append(measure(Workload(name, makers[name], folder), lockstep, rounds, seconds))
+        except Failed as failure:
+            run.failures.append(f"{name}: {failure}")
+    print("\r\x1b[K" if sys.stderr.isatty() else "", end="", file=sys.stderr)
+    run.minutes = (time.monotonic() - start) / 60
+    text = report.text(run)
+    print(text)
+    if not options.quick and not options.programs:
+        report.write(root / "BENCHMARKS.md", text)
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The figures as a table: for the terminal, and for BENCHMARKS.md."""
+
+import math
+import os
+import pathlib
+import platform
+import subprocess
+
+BEGIN = "<!-- scripts/bench-cpu writes from here -->"
+END = "<!-- to here -->"
+
+STEP_GOAL, STEP_LIMIT, COMPILE_GOAL = 1.2, 2.5, 0.1
+
+
+def text(run):
+    parts = [heading(run), goals(run.figures), table(run.figures)]
+    if run.failures:
+        parts.append("These gave no figures:\n\n" + "\n".join(f"- {f}" for f in run.failures))
+    return "\n\n".join(parts)
+
+
+def heading(run):
+    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    return (
+        f"`{run.command}` on {run.date}, {run.minutes:.0f} minutes. {machine}. {versions}.\n\n"
+        "Times are in microseconds, each the least that was seen; both sides ran in turns, with all "
+        "cores. A ratio is Lockstep's time over XLA's: below 1 Lockstep is faster. Compiling begins "
+        "with StableHLO in memory, for Lockstep with its bytes. The difference is the greatest "
+        "between both results, as a share of the greatest number in them."
+    )
+
+
+def goals(figures):
+    steps = [f.step_ratio for f in figures]
+    if not steps:
+        return ""
+    mean = math.exp(sum(map(math.log, steps)) / len(steps))
+    worst = max(figures, key=lambda f: f.step_ratio)
+    slowest = max(figures, key=lambda f: f.compile_ratio)
+    rows = [
+        ("step time, geometric mean", STEP_GOAL, mean, ""),
+        ("step time of each", STEP_LIMIT, worst.step_ratio, worst.name),
+        ("compile time of each", COMPILE_GOAL, slowest.compile_ratio, slowest.name),
+    ]
+    lines = [row(["ratio", "wanted", "found", "", "greatest"]), row(["---"] * 5)]
+    lines += [
+        row([what, f"<= {wanted}", f"{found:.3g}", "holds" if found <= wanted else "**missed**", name])
+        for what, wanted, found, name in rows
+    ]
+    return "\n".join(lines)
+
+
+def table(figures):
+    lines = [
+        row(["program", "XLA step", "Lockstep step", "ratio", "XLA compile", "Lockstep compile", "ratio", "difference"]),
+        row(["---"] + ["---:"] * 7),
+    ]
+    lines += [
+        row([f.name, time_text(f.xla_step), time_text(f.our_step), f"{f.step_ratio:.2f}",
+             time_text(f.xla_compile), time_text(f.our_compile), f"{f.compile_ratio:.4f}",
+             f"{f.difference:.1g}"])
+        for f in figures
+    ]
+    return "\n".join(lines)
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def time_text(time):
+    return f"{time:.2f}" if time < 10 else f"{time:.1f}" if time < 100 else f"{time:,.0f}"
+
+
+def write(path, text):
+    """Puts `text` between the marks of the file, or at its end when it has none."""
+    old = path.read_text() if path.exists() else "# Benchmarks\n"
+    if BEGIN not in old:
+        old += f"\n## The CPU backend\n\n{BEGIN}\n{END}\n"
+    before, _, rest = old.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise SystemExit(f"bench-cpu: {path} has {BEGIN} without {END}")
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+
+
+def machine(root):
+    fields = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    models = (line.split(":", 1)[1].strip() for line in fields if line.startswith("model name"))
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, text=True,
+                            capture_output=True, check=False).stdout.strip()
+    return {"CPU": next(models, platform.machine()), "cores": len(os.sched_getaffinity(0)),
+            "Linux": platform.release(), "commit": commit or "unknown"}
