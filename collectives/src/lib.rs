@@ -52,6 +52,7 @@ mod world;
 pub mod fuzzing {
     pub use crate::communicator::fuzzing as communicator;
     pub use crate::rendezvous::fuzzing as rendezvous;
+    pub use crate::shared_memory::fuzzing as shared_memory;
     pub use crate::transport::fuzzing as transport;
 }
 

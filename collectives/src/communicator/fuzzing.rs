@@ -1,12 +1,14 @@
 //! What fuzz targets do with the messages of collectives.
 
 use super::error::{CollectiveCause, Participant};
+use super::head;
 use super::wire::{self, Opening};
 use crate::descriptor::{
     CollectiveKey, CollectiveKind, Descriptor, GroupId, OperationId, Signature,
 };
 use crate::element::ElementType;
 use crate::ids::{Member, Rank};
+use crate::transport::shm::Head;
 
 /// An opening as a peer may send it: what is read of it is written as it was.
 ///
@@ -24,6 +26,22 @@ pub fn opening(bytes: &[u8]) {
     }
 }
 
+/// The words of a descriptor as a process of the host may write them: what is read of them is
+/// written as it was.
+///
+/// # Panics
+/// When it is not.
+pub fn words(bytes: &[u8]) {
+    let mut words: Head = [0; _];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    if let Ok(descriptor) = head::decode(&words) {
+        let _ = descriptor.to_string();
+        assert!(head::encode(&descriptor) == words);
+    }
+}
+
 /// A notice as a peer may send it: what is read of it is written as it was.
 ///
 /// # Panics
@@ -38,11 +56,7 @@ pub fn notice(bytes: &[u8]) {
 
 /// An opening and notices as members send them.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let descriptor = Descriptor {
-        signature: Signature::new(CollectiveKind::AllToAll, ElementType::BF16, 4096),
-        key: Some(CollectiveKey { launch: 3, program: 0xbeef, ordinal: 2, iteration: 1 }),
-        operation: OperationId { group: GroupId::of(&[Member(0), Member(1)]), sequence: 7 },
-    };
+    let descriptor = descriptor();
     let by = Participant { rank: Rank(1), member: Member(1) };
     let causes = [
         CollectiveCause::Cancelled { by },
@@ -52,4 +66,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let notices = causes.iter().map(|cause| wire::encode_notice(Some(&descriptor), cause));
     let opening = Opening::new(&descriptor, &[1, 2, 3]).map(|opening| opening.bytes().to_vec());
     opening.into_iter().chain(notices).collect()
+}
+
+/// A descriptor as a process writes it into shared memory.
+pub fn word_seeds() -> Vec<Vec<u8>> {
+    vec![bytemuck::cast_slice(&head::encode(&descriptor())).to_vec()]
+}
+
+fn descriptor() -> Descriptor {
+    Descriptor {
+        signature: Signature::new(CollectiveKind::AllToAll, ElementType::BF16, 4096),
+        key: Some(CollectiveKey { launch: 3, program: 0xbeef, ordinal: 2, iteration: 1 }),
+        operation: OperationId { group: GroupId::of(&[Member(0), Member(1)]), sequence: 7 },
+    }
 }

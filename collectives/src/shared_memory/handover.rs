@@ -120,12 +120,12 @@ impl Drop for Offer {
 }
 
 /// What the maker's thread needs.
-struct Serving {
-    socket: Arc<OwnedFd>,
-    name: String,
-    file: OwnedFd,
-    secret: JobSecret,
-    user: Uid,
+pub(super) struct Serving {
+    pub(super) socket: Arc<OwnedFd>,
+    pub(super) name: String,
+    pub(super) file: OwnedFd,
+    pub(super) secret: JobSecret,
+    pub(super) user: Uid,
 }
 
 impl Serving {
@@ -154,7 +154,8 @@ impl Serving {
         }
     }
 
-    fn hand_over(&self, taker: &OwnedFd) -> Result<Rank, HandoverError> {
+    /// The maker's side of the exchange over a socket that is connected.
+    pub(super) fn hand_over(&self, taker: &OwnedFd) -> Result<Rank, HandoverError> {
         require_user(taker, self.user)?;
         limit(taker, PACKET_TIMEOUT)?;
         let hello = receive::<HELLO_BYTES>(taker)?;
@@ -189,18 +190,29 @@ fn take_from_user(
     limit(&maker, timeout)?;
     let address = address(name).map_err(failed("name"))?;
     retry_on_intr(|| rustix::net::connect(&maker, &address)).map_err(failed("connect to"))?;
-    require_user(&maker, user)?;
+    ask_for(name, rank, secret, &maker, user)
+}
+
+/// The taker's side of the exchange over a socket that is connected.
+pub(super) fn ask_for(
+    name: &str,
+    rank: Rank,
+    secret: &JobSecret,
+    maker: &OwnedFd,
+    user: Uid,
+) -> Result<OwnedFd, HandoverError> {
+    require_user(maker, user)?;
     let mut hello = [0; HELLO_BYTES];
     let (number, nonce) = hello.split_at_mut(size_of::<u32>());
     number.copy_from_slice(&rank.0.to_le_bytes());
     nonce.copy_from_slice(&random_bytes::<NONCE_BYTES>()?);
-    send(&maker, &[&hello])?;
-    let challenge = receive::<CHALLENGE_BYTES>(&maker)?;
+    send(maker, &[&hello])?;
+    let challenge = receive::<CHALLENGE_BYTES>(maker)?;
     let (nonce, makers_proof) = challenge.split_at(NONCE_BYTES);
     let said = [name.as_bytes(), &hello, nonce];
     require_proof(makers_proof, proof(secret, Side::Maker, said)?)?;
-    send(&maker, &[&proof(secret, Side::Taker, said)?])?;
-    receive_descriptor(&maker)
+    send(maker, &[&proof(secret, Side::Taker, said)?])?;
+    receive_descriptor(maker)
 }
 
 #[derive(Clone, Copy)]

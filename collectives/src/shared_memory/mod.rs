@@ -10,6 +10,8 @@
 //! transport's to agree on; see [`Segment::view`].
 
 mod arena;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod handover;
 #[expect(unsafe_code, reason = "memory that several processes map has no safe interface")]
 mod mapping;

@@ -31,7 +31,7 @@ pub struct Sharing {
 }
 
 /// The rank whose segment a rank has mapped, or why it has none.
-type Outcome = Result<Rank, String>;
+pub(super) type Outcome = Result<Rank, String>;
 
 impl Sharing {
     /// That of a job of one process.
@@ -219,13 +219,13 @@ fn wait_for<T: DeserializeOwned>(
     }
 }
 
-fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     // Plain values in memory: encoding them cannot fail.
     postcard::to_stdvec(value).unwrap_or_default()
 }
 
 /// `None` for bytes that another release wrote.
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(bytes).ok()
 }
 
