@@ -10,6 +10,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::processes::{environment_of, process_of, processes_of};
+
 /// A limit for what should take a moment; reaching it fails a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -92,10 +94,7 @@ impl Job {
     /// The process of a rank.
     pub(crate) fn process_of(&self, rank: u32) -> u32 {
         let job = self.id();
-        let wanted = format!("LOCKSTEP_RANK={rank}");
-        let found =
-            processes_of(&job).into_iter().find(|(_, variables)| variables.contains(&wanted));
-        found.unwrap_or_else(|| panic!("rank {rank} of {job} is not there")).0
+        process_of(&job, rank).unwrap_or_else(|| panic!("rank {rank} of {job} is not there"))
     }
 
     /// The job id, from the environment of the launcher's children.
@@ -198,21 +197,6 @@ pub(crate) fn expect_nothing_left(job: &str, within: Duration) {
         assert!(Instant::now() < deadline, "processes left: {left:?}");
         thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// All processes that carry the job in their environment, with their variables.
-fn processes_of(job: &str) -> Vec<(u32, Vec<String>)> {
-    let wanted = format!("LOCKSTEP_JOB={job}");
-    let pids = fs::read_dir("/proc").unwrap();
-    pids.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok())
-        .map(|pid| (pid, environment_of(pid)))
-        .filter(|(_, variables)| variables.contains(&wanted))
-        .collect()
-}
-
-fn environment_of(pid: u32) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    bytes.split(|&byte| byte == 0).map(|v| String::from_utf8_lossy(v).into_owned()).collect()
 }
 
 fn children_of(pid: u32) -> Vec<u32> {

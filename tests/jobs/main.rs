@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod job;
+mod processes;
 
 use std::net::UdpSocket;
 use std::process::Command;

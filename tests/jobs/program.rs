@@ -7,9 +7,11 @@
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
+mod processes;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use lockstep::client;
@@ -17,6 +19,7 @@ use lockstep::ifrt::{
     ArrayCopySemantics, Client, CompileOptions, DeviceId, ExecuteOptions, HostBuffer,
     HostBufferSemantics, LoadedExecutable, StableHloProgram,
 };
+use processes::process_of;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -49,7 +52,8 @@ fn main() -> Result<()> {
             if client.process_index() == leaver {
                 return Ok(());
             }
-            wait_for_end_of(leaver)?;
+            let job = std::env::var("LOCKSTEP_JOB")?;
+            wait_until("the leaver is gone", || process_of(&job, leaver).is_none())?;
             let rest: Vec<u32> = devices.into_iter().filter(|&id| id != leaver).collect();
             let program = sum_program(rest.len(), 3, "1.0", 2);
             steps(&*client, &rest, &program, 0..count.parse()?)
@@ -58,7 +62,7 @@ fn main() -> Result<()> {
             let program = sum_program(devices.len(), 3, "1.0", 2);
             let count: usize = count.parse()?;
             steps(&*client, &devices, &program, 0..count / 2)?;
-            wait_for_file(Path::new(file))?;
+            wait_until("the file is there", || Path::new(file).exists())?;
             steps(&*client, &devices, &program, count / 2..count)
         }
         ["variant", kind, rank] => {
@@ -145,39 +149,12 @@ fn steps(
     Ok(())
 }
 
-/// Returns when there is such a file.
-fn wait_for_file(file: &Path) -> Result<()> {
-    let start = std::time::Instant::now();
-    while !file.try_exists()? {
-        ensure!(start.elapsed() < PATIENCE, "nobody makes {}", file.display());
+/// Returns when `condition` holds; `what` is what then happens.
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) -> Result<()> {
+    let start = Instant::now();
+    while !condition() {
+        ensure!(start.elapsed() < PATIENCE, "waited in vain until {what}");
         std::thread::yield_now();
     }
     Ok(())
-}
-
-/// Returns when the process of `rank` is gone.
-fn wait_for_end_of(rank: u32) -> Result<()> {
-    let job = std::env::var("LOCKSTEP_JOB")?;
-    let start = std::time::Instant::now();
-    while process_of(&job, rank)?.is_some() {
-        ensure!(start.elapsed() < PATIENCE, "rank {rank} does not end");
-        std::thread::yield_now();
-    }
-    Ok(())
-}
-
-/// The process that carries this job and rank in its environment.
-fn process_of(job: &str, rank: u32) -> Result<Option<u32>> {
-    let wanted = [format!("LOCKSTEP_JOB={job}"), format!("LOCKSTEP_RANK={rank}")];
-    for entry in std::fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // A process may end while it is looked at.
-        let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { continue };
-        let variables: Vec<&[u8]> = environment.split(|&byte| byte == 0).collect();
-        if wanted.iter().all(|variable| variables.contains(&variable.as_bytes())) {
-            return Ok(Some(pid));
-        }
-    }
-    Ok(None)
 }
