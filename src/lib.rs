@@ -7,12 +7,14 @@
 //! - [`ifrt`]: the runtime interface. Arrays, shardings, device lists, programs, executables.
 //! - [`client`]: the implementation of [`ifrt`] for a job of one or many processes.
 //!
+//! [`check`] runs programs that say what they expect.
 //! [`stablehlo`] holds programs, [`spmd`] turns a global program into a per-device one.
 //! ARCHITECTURE.md has the code map and the numbered invariants.
 
 #![deny(unsafe_code)]
 
 pub mod backend;
+pub mod check;
 pub mod client;
 pub mod ifrt;
 pub mod spmd;

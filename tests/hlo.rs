@@ -208,3 +208,78 @@ fn jaxlib_reads_what_is_printed_as_the_same_module() {
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(output.status.success(), "{}", said.concat());
 }
+
+const CHECKED: &str = "// RUN: ignored
+func.func @sum() {
+  %0 = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %1 = stablehlo.add %0, %0 : tensor<2xi32>
+  check.expect_eq_const %1, dense<[2, 4]> : tensor<2xi32>
+  return
+}
+// -----
+func.func @shape(%n: tensor<i32>) { return }
+func.func @wrong() {
+  %0 = stablehlo.constant dense<[1.5, 2.0]> : tensor<2xf32>
+  check.expect_almost_eq_const %0, dense<[1.5, 2.5]> : tensor<2xf32>
+  return
+}
+// -----
+func.func @unknown() { stablehlo.dance return }
+";
+
+#[test]
+fn check_reports_every_function() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tests.mlir");
+    let name = path.to_str().unwrap();
+    std::fs::write(&path, CHECKED).unwrap();
+    let (code, printed, complaint) = hlo(&["check", "-split-input-file", name], b"");
+    let expected = format!(
+        "ok   {name} @sum (1)\n\
+         FAIL {name} @wrong\n\
+         check.expect_almost_eq_const: element [1] is 2.0, expected 2.5 within 0.0001 (1 of 2 \
+         elements differ)\n  --> {name}:12:3\n   |\n\
+         12 |   check.expect_almost_eq_const %0, dense<[1.5, 2.5]> : tensor<2xf32>\n   |   ^\n\
+         FAIL {name}\n\
+         stablehlo.dance is not known yet\n  --> {name}:16:24\n   |\n\
+         16 | func.func @unknown() {{ stablehlo.dance return }}\n   |                        ^\n"
+    );
+    assert_eq!(printed, expected);
+    assert_eq!((code, complaint.as_str()), (1, "error: 1 passed, 2 failed\n"));
+
+    let (code, printed, _) = hlo(&["check", "--json"], CHECKED.as_bytes());
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!((code, lines.len()), (1, 3));
+    assert_eq!(
+        lines[0],
+        "{\"file\": \"-\", \"function\": \"sum\", \"ok\": true, \"expectations\": 1, \"printed\": []}"
+    );
+    let first = CHECKED.split("// -----").next().unwrap();
+    let (code, printed, complaint) = hlo(&["check"], first.as_bytes());
+    assert_eq!((code, printed.as_str()), (0, "ok   - @sum (1)\n1 passed, 0 failed\n"));
+    assert_eq!(complaint, "");
+}
+
+#[test]
+fn a_program_with_collectives_runs_on_virtual_devices() {
+    let program = "func.func @main() -> tensor<i32> {
+      %0 = stablehlo.constant dense<3> : tensor<i32>
+      %1 = \"stablehlo.all_reduce\"(%0) <{replica_groups = dense<> : tensor<0x0xi64>}> ({
+        ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+          %s = stablehlo.add %x, %y : tensor<i32>
+          stablehlo.return %s : tensor<i32>
+      }) : (tensor<i32>) -> tensor<i32>
+      return %1 : tensor<i32>
+    }";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out.npz");
+    let name = path.to_str().unwrap();
+    let (code, printed, complaint) =
+        hlo(&["run", "--devices", "4", "--output", name], program.as_bytes());
+    assert_eq!((code, printed.as_str(), complaint.as_str()), (0, "tensor<i32>\n", ""));
+    let bytes = std::fs::read(&path).unwrap();
+    let twelve = 12_i32.to_le_bytes();
+    // Four arrays end in the sum, each just before the header of the next entry or the directory.
+    let count = bytes.windows(6).filter(|window| window[..4] == twelve && window[4..] == *b"PK");
+    assert_eq!(count.count(), 4);
+}

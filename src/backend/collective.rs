@@ -1,6 +1,6 @@
 //! The one way in which a backend reaches other devices.
 
-use crate::ifrt::{DType, Result};
+use crate::ifrt::{DType, Result, Status};
 
 /// How values of several devices become one, element by element, in group order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +34,89 @@ pub struct CollectiveSite<'a> {
     pub channel_id: i64,
     /// `use_global_device_ids`.
     pub use_global_device_ids: bool,
+}
+
+/// How values leave or enter a program by another way than a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transfer {
+    /// From the host, the next that it feeds.
+    Infeed,
+    /// To the host.
+    Outfeed,
+    /// To whoever receives from this channel.
+    Send(i64),
+    /// From whoever sends to this channel.
+    Receive(i64),
+}
+
+/// A launch whose program reaches nobody: a collective is refused.
+pub(super) struct Nobody;
+
+impl Nobody {
+    fn refuse<T>() -> Result<T> {
+        Err(Status::unimplemented("a shape that other devices decide on"))
+    }
+}
+
+impl CollectiveContext for Nobody {
+    fn partition_id(&self) -> u32 {
+        0
+    }
+
+    fn replica_id(&self) -> u32 {
+        0
+    }
+
+    fn all_reduce(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: Reduction,
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn all_gather(&self, _: &CollectiveSite<'_>, _: DType, _: &[u8], _: &mut [u8]) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn reduce_scatter(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: Reduction,
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn all_to_all(&self, _: &CollectiveSite<'_>, _: DType, _: &[u8], _: &mut [u8]) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn collective_permute(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: &[(i64, i64)],
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
+
+    fn collective_broadcast(
+        &self,
+        _: &CollectiveSite<'_>,
+        _: DType,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<()> {
+        Self::refuse()
+    }
 }
 
 /// What the launch gives a running program: its place among the devices, and its collectives.
@@ -111,6 +194,21 @@ pub trait CollectiveContext: Send + Sync {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<()>;
+
+    /// Hands `inputs` over, or fills `outputs`, by another way than a collective.
+    ///
+    /// # Errors
+    /// `Unimplemented` unless whoever launches the program provides for it, `DeadlineExceeded` when
+    /// nobody is at the other end.
+    fn transfer(
+        &self,
+        transfer: Transfer,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        let _ = (inputs, outputs);
+        Err(Status::unimplemented(format!("{transfer:?}: nobody is at the other end")))
+    }
 
     /// The first member's input becomes everyone's output.
     ///

@@ -9,7 +9,8 @@ mod collective;
 pub mod cpu;
 
 pub use allocator::{DeviceAllocator, DeviceBytes};
-pub use collective::{CollectiveContext, CollectiveSite, Reduction};
+use collective::Nobody;
+pub use collective::{CollectiveContext, CollectiveSite, Reduction, Transfer};
 
 use std::any::Any;
 use std::sync::Arc;

@@ -13,7 +13,8 @@ use lockstep_collectives::{
 };
 
 use super::assignment::{DeviceAssignment, GroupMode};
-use crate::backend::{CollectiveContext, CollectiveSite, Reduction};
+use super::exchange::Exchange;
+use crate::backend::{CollectiveContext, CollectiveSite, Reduction, Transfer};
 use crate::ifrt::{Code, DType, Result, Status};
 use crate::stablehlo::op::Collective;
 use crate::stablehlo::{Module, OpKind};
@@ -28,6 +29,8 @@ pub(super) struct LaunchContext {
     /// The fingerprint of the program.
     pub(super) program: u64,
     pub(super) progress: Progress,
+    /// What is at the other end of what is no collective, if anything is.
+    pub(super) exchange: Option<Arc<Exchange>>,
 }
 
 /// How far a launch has come with its collectives.
@@ -177,6 +180,20 @@ impl CollectiveContext for LaunchContext {
 
     fn replica_id(&self) -> u32 {
         id(self.assignment.replica_id(self.position))
+    }
+
+    fn transfer(
+        &self,
+        transfer: Transfer,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        match &self.exchange {
+            Some(exchange) => exchange.transfer(transfer, inputs, outputs),
+            None => Err(Status::unimplemented(format!(
+                "{transfer:?}: nothing is at the other end in a launch of a job"
+            ))),
+        }
     }
 
     fn all_reduce(

@@ -92,6 +92,7 @@ impl LoadedExecutable for Executable {
                 launch: launch_id,
                 program: self.fingerprint,
                 progress: Progress::default(),
+                exchange: None,
             };
             let job = DeviceLaunch {
                 launch: Arc::clone(&launch),

@@ -13,6 +13,7 @@ mod array;
 mod assignment;
 mod collective;
 mod compile;
+mod exchange;
 mod executable;
 mod host;
 mod launch;
@@ -21,10 +22,12 @@ mod region;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod virtual_devices;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use self::virtual_devices::{VirtualDevices, VirtualLaunch};
 use lockstep_collectives::{Communicator, Member, World, WorldError};
 
 use self::launch::DeviceLaunch;

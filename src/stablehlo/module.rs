@@ -27,6 +27,17 @@ pub struct TensorType {
     pub shape: Shape,
 }
 
+/// A ranked tensor type of which not all dimensions are static.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DynamicTensorType {
+    /// The element type.
+    pub dtype: DType,
+    /// The dimensions; `None` for `?`.
+    pub dims: Box<[Option<usize>]>,
+    /// The greatest size of each dynamic dimension (`#stablehlo.bounds`); empty without any.
+    pub bounds: Box<[Option<usize>]>,
+}
+
 /// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -34,6 +45,8 @@ pub enum Type {
     Tensor(TensorType),
     /// A tensor of quantized numbers.
     Quantized(QuantizedTensorType),
+    /// A tensor some of whose dimensions are known only when the program runs.
+    Dynamic(DynamicTensorType),
     /// An ordering token.
     Token,
     /// What an asynchronous operation will give.
@@ -201,7 +214,11 @@ impl Function {
     pub fn tensor(&self, value: Value) -> Option<&TensorType> {
         match self.ty(value) {
             Type::Tensor(ty) => Some(ty),
-            Type::Quantized(_) | Type::Token | Type::Future(_) | Type::Tuple(_) => None,
+            Type::Quantized(_)
+            | Type::Dynamic(_)
+            | Type::Token
+            | Type::Future(_)
+            | Type::Tuple(_) => None,
         }
     }
 }
@@ -228,11 +245,28 @@ impl fmt::Display for TensorType {
     }
 }
 
+impl fmt::Display for DynamicTensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = |dim: &Option<usize>| dim.map_or_else(|| "?".to_owned(), |dim| dim.to_string());
+        f.write_str("tensor<")?;
+        for dim in &self.dims {
+            write!(f, "{}x", size(dim))?;
+        }
+        write!(f, "{}", self.dtype)?;
+        if !self.bounds.is_empty() {
+            let bounds: Vec<String> = self.bounds.iter().map(size).collect();
+            write!(f, ", #stablehlo.bounds<{}>", bounds.join(", "))?;
+        }
+        f.write_str(">")
+    }
+}
+
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tensor(ty) => ty.fmt(f),
             Self::Quantized(ty) => ty.fmt(f),
+            Self::Dynamic(ty) => ty.fmt(f),
             Self::Token => f.write_str("!stablehlo.token"),
             Self::Future(types) => in_brackets(f, "!stablehlo.future<", types),
             Self::Tuple(types) => in_brackets(f, "tuple<", types),

@@ -131,7 +131,7 @@ fn binary_exponent(value: f64) -> i32 {
 /// The bytes of the element of `dtype`, a float type, nearest to `value`.
 ///
 /// `None` when `dtype` has no number near it: `f8E8M0FNU` holds powers of two only.
-pub(in crate::stablehlo) fn float_bytes(value: f64, dtype: DType) -> Option<Vec<u8>> {
+pub(crate) fn float_bytes(value: f64, dtype: DType) -> Option<Vec<u8>> {
     match dtype {
         DType::F64 => Some(value.to_le_bytes().to_vec()),
         DType::F32 => {
@@ -166,7 +166,7 @@ pub(in crate::stablehlo) fn rounded(value: f64, dtype: DType) -> Option<f64> {
 }
 
 /// The number whose encoding in `dtype`, a float type, is `bits`.
-pub(in crate::stablehlo) fn float_from_bits(bits: i128, dtype: DType) -> Option<f64> {
+pub(crate) fn float_from_bits(bits: i128, dtype: DType) -> Option<f64> {
     match dtype {
         DType::F64 => u64::try_from(bits).ok().map(f64::from_bits),
         DType::F32 => u32::try_from(bits).ok().map(|bits| f64::from(f32::from_bits(bits))),

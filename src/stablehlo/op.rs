@@ -40,12 +40,14 @@ macro_rules! named {
     };
 }
 
+mod chlo;
 mod expectation;
 mod linalg;
 mod sharding;
 mod transfer;
 
-pub use expectation::Expectation;
+pub use chlo::{Broadcasting, Chlo, ChloBinary, ChloUnary};
+pub use expectation::{Expectation, Interpretation};
 pub use linalg::{
     DotAlgorithm, FftType, PrecisionType, RngAlgorithm, RngDistribution, TransposeA,
     TriangularSolve,
@@ -367,8 +369,12 @@ pub enum OpKind {
     PropagationBarrier(PropagationDirection),
     /// `sdy.named_computation`: one region, isolated.
     NamedComputation(Box<NamedComputation>),
+    /// The `chlo` dialect, close to what a frontend says.
+    Chlo(Chlo),
     /// The `check` dialect, in which StableHLO's own tests say what they expect; no results.
     Expect(Expectation),
+    /// The `interpreter` dialect of the same tests.
+    Interpret(Interpretation),
 }
 
 named! {
@@ -601,14 +607,17 @@ impl OpKind {
     /// Whether the operation must run though its results are unused.
     pub fn has_side_effect(&self) -> bool {
         match self {
-            Self::CustomCall { has_side_effect, .. } => *has_side_effect,
+            // What a test expects, it expects though nobody uses the answer.
+            Self::CustomCall { has_side_effect, call_target_name, .. } => {
+                *has_side_effect || call_target_name.starts_with("check.")
+            }
             Self::Infeed { .. } | Self::Outfeed { .. } | Self::Send(_) | Self::Recv(_) => true,
-            Self::ShardingGroup { .. } | Self::Expect(_) => true,
+            Self::ShardingGroup { .. } | Self::Expect(_) | Self::Interpret(_) => true,
             _ => self.is_collective(),
         }
     }
 
-    /// The dialect: `stablehlo`, `func`, `sdy` or `check`.
+    /// The dialect: `stablehlo`, `chlo`, `func`, `sdy`, `check` or `interpreter`.
     pub fn dialect(&self) -> &'static str {
         match self {
             Self::Call { .. } => "func",
@@ -618,7 +627,9 @@ impl OpKind {
             | Self::ShardingGroup { .. }
             | Self::PropagationBarrier(_)
             | Self::NamedComputation(_) => "sdy",
+            Self::Chlo(_) => "chlo",
             Self::Expect(_) => "check",
+            Self::Interpret(_) => "interpreter",
             _ => "stablehlo",
         }
     }
@@ -710,7 +721,9 @@ impl OpKind {
             Self::ShardingGroup { .. } => "sharding_group",
             Self::PropagationBarrier(_) => "propagation_barrier",
             Self::NamedComputation(_) => "named_computation",
+            Self::Chlo(chlo) => chlo.name(),
             Self::Expect(expectation) => expectation.name(),
+            Self::Interpret(interpretation) => interpretation.name(),
         }
     }
 }

@@ -93,6 +93,26 @@ impl Quantization {
         Ok(Self { storage, range: (least, greatest), expressed, dimension, parameters })
     }
 
+    /// The type of the whole numbers.
+    pub fn storage(&self) -> DType {
+        self.storage
+    }
+
+    /// The least and the greatest number stored.
+    pub fn range(&self) -> (i64, i64) {
+        self.range
+    }
+
+    /// The dimension along which the parameters differ; without one there are the same for all.
+    pub fn dimension(&self) -> Option<usize> {
+        self.dimension
+    }
+
+    /// One for all elements, or one for each index of the dimension.
+    pub fn parameters(&self) -> &[QuantizationParameters] {
+        &self.parameters
+    }
+
     /// The type of the floats.
     pub fn expressed(&self) -> DType {
         self.expressed

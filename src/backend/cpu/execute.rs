@@ -79,6 +79,20 @@ impl Frame {
                 },
                 Step::Case(step) => self.case(step, context)?,
                 Step::Collective(step) => self.collective(step, context)?,
+                Step::Transfer { transfer, inputs, outputs } => {
+                    let mut blocks = outputs
+                        .iter()
+                        .map(|&(slot, size)| self.take_to_write(slot, size))
+                        .collect::<Result<Vec<_>>>()?;
+                    let inputs: Vec<&[u8]> =
+                        inputs.iter().map(|&slot| bytes(&self.slots, slot)).collect();
+                    let mut filled: Vec<&mut [u8]> =
+                        blocks.iter_mut().map(Block::bytes_mut).collect();
+                    context.transfer(*transfer, &inputs, &mut filled)?;
+                    for (&(slot, _), block) in outputs.iter().zip(blocks) {
+                        self.slots[slot.index()] = Storage::Owned(block);
+                    }
+                }
                 Step::ProcessId { id, output } => {
                     let value = match id {
                         ProcessId::Partition => context.partition_id(),

@@ -1,6 +1,6 @@
 //! The native backend: compiles a program to a flat list of steps and runs it on the host's cores.
 //!
-//! The way of a program: `inline` makes one function of it, `lower` turns operations into
+//! The way of a program: `stablehlo::transform` makes one function of it, `lower` turns operations into
 //! kernels over slots and fuses elementwise chains on the way (`fuse`, `tile`), `plan` lets
 //! slots share memory, `execute` runs the steps. Kernels are in `kernels`, one operation
 //! family a file. A module given to [`Backend::compile`] has passed `stablehlo::verify`.
@@ -12,7 +12,6 @@ mod buffer;
 mod collective;
 mod execute;
 mod fuse;
-mod inline;
 mod kernels;
 mod lower;
 mod plan;

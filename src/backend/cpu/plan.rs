@@ -143,6 +143,16 @@ impl Planner<'_> {
                     step.input = self.find(step.input);
                     step.output.0 = self.find(step.output.0);
                 }
+                Step::Transfer { inputs, outputs, .. } => {
+                    for (output, _) in outputs {
+                        writes.push(*output);
+                        self.allocate(*output);
+                        *output = self.find(*output);
+                    }
+                    for input in inputs {
+                        *input = self.find(*input);
+                    }
+                }
                 Step::ProcessId { output, .. } => {
                     writes.push(*output);
                     self.allocate(*output);
@@ -221,6 +231,7 @@ fn for_each_read(step: &Step, visit: &mut impl FnMut(Slot)) {
             step.branches.iter().for_each(|branch| for_each_read_in(branch, visit));
         }
         Step::Collective(step) => visit(step.input),
+        Step::Transfer { inputs, .. } => inputs.iter().for_each(|&slot| visit(slot)),
         Step::ProcessId { .. } => {}
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::buffer::Block;
 use super::collective::CollectiveCall;
 use super::tile::Registers;
+use crate::backend::Transfer;
 use crate::ifrt::DType;
 
 /// Where a value lives while a program runs.
@@ -72,6 +73,15 @@ pub(crate) enum Step {
     Case(Case),
     /// A collective of one operand.
     Collective(Collective),
+    /// `infeed`, `outfeed`, `send` or `recv`.
+    Transfer {
+        /// Which of them.
+        transfer: Transfer,
+        /// What is handed over, dense.
+        inputs: Vec<Slot>,
+        /// What arrives, dense, with sizes in bytes.
+        outputs: Vec<(Slot, usize)>,
+    },
     /// `partition_id` or `replica_id`.
     ProcessId {
         /// Which of the two.

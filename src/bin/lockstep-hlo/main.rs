@@ -2,12 +2,13 @@
 //!
 //! Reads a StableHLO module, text or bytecode, from a file or standard input and prints it, in the
 //! custom or the generic form, checks it, names it by its fingerprint, counts what it costs, runs
-//! it or times it. A text may have several modules, with lines that begin with `// -----` between
+//! it, times it, or compares its values with what it says it expects. A text may have several modules, with lines that begin with `// -----` between
 //! them; each is answered for, in their order, but only one is run. Exits with 0 when all is well,
 //! with 1 when the program is at fault and with 2 when the command is: wrong arguments, or a file
 //! that cannot be read.
 //! `lockstep hlo …` is the same command.
 
+mod check;
 mod npz;
 mod run;
 
@@ -64,6 +65,8 @@ enum Command {
     },
     /// Run the program once on one CPU device.
     Run(run::Run),
+    /// Run every function that says what it expects (`check.expect_eq` and its kin) and compare.
+    Check(check::Check),
     /// Run the program again and again on one CPU device and say how long it takes.
     Bench(run::Bench),
 }
@@ -93,7 +96,7 @@ enum Failure {
 
 fn main() -> ExitCode {
     // Clap itself exits with 2.
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(std::env::args_os().map(check::long_option));
     match answer(&cli.command) {
         Ok(text) => say(&text),
         Err(Failure::Program(text)) => {
@@ -145,6 +148,7 @@ fn answer(command: &Command) -> Result<String, Failure> {
             Ok(texts.collect())
         }
         Command::Run(run) => run.answer(),
+        Command::Check(check) => check.answer(),
         Command::Bench(bench) => bench.answer(),
     }
 }

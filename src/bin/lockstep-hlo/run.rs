@@ -1,4 +1,4 @@
-//! `lockstep-hlo run` and `bench`: one program on one device of the CPU backend.
+//! `lockstep-hlo run` and `bench`: one program on devices of the CPU backend.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use lockstep::backend::cpu::CpuBackend;
-use lockstep::backend::{
-    Backend, Buffer, CollectiveContext, CollectiveSite, Executable, LocalDevice, Reduction,
-};
-use lockstep::ifrt::{DType, Result, Status};
+use lockstep::backend::{Backend, Buffer, Executable, LocalDevice};
+use lockstep::client::{VirtualDevices, VirtualLaunch};
+use lockstep::ifrt::{DType, Status};
 use lockstep::stablehlo::{Module, Statistics, TensorType};
 
 use super::{Failure, Source, npz};
 
 const DEVICE: LocalDevice = LocalDevice(0);
+
+/// How long devices wait for each other in a collective.
+const COLLECTIVE_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -26,9 +28,14 @@ pub(crate) struct Run {
     /// parameters needs none.
     #[arg(long)]
     input: Option<PathBuf>,
-    /// Where the results go, as `numpy.load` reads them.
+    /// Where the results go, as `numpy.load` reads them: all of the first device, then those of the
+    /// next.
     #[arg(long)]
     output: Option<PathBuf>,
+    /// On how many virtual devices to run the program at once, each on the same arguments. They are
+    /// the program's replicas and partitions where it says how many it has, else replicas.
+    #[arg(long)]
+    devices: Option<usize>,
 }
 
 #[derive(Args)]
@@ -46,13 +53,14 @@ pub(crate) struct Bench {
 impl Run {
     /// Runs the program once and says what it returned.
     pub(crate) fn answer(&self) -> Result<String, Failure> {
-        let program = Loaded::new(&self.source)?;
+        let program = Loaded::new(&self.source, self.devices)?;
         let arguments = program.arguments(self.input.as_deref())?;
-        let results = program.launch(arguments)?;
+        let results = program.launch(&arguments)?;
         let types = program.executable.result_types();
         if let Some(file) = &self.output {
+            let buffers = results.iter().flatten().map(Buffer::bytes);
             let arrays: Vec<(TensorType, &[u8])> =
-                types.iter().cloned().zip(results.iter().map(Buffer::bytes)).collect();
+                types.iter().cycle().cloned().zip(buffers).collect();
             npz::write(file, &arrays)
                 .with_context(|| format!("cannot write {}", file.display()))
                 .map_err(Failure::Usage)?;
@@ -64,16 +72,16 @@ impl Run {
 impl Bench {
     /// Runs the program repeatedly and says how long it takes.
     pub(crate) fn answer(&self) -> Result<String, Failure> {
-        let program = Loaded::new(&self.source)?;
+        let program = Loaded::new(&self.source, None)?;
         let arguments = program.arguments(self.input.as_deref())?;
         let mut times = Vec::new();
         let limit = Duration::try_from_secs_f64(self.seconds).unwrap_or(Duration::MAX);
         let started = Instant::now();
         // The first launch allocates what the later ones reuse: it is not counted.
-        program.launch(arguments.clone())?;
+        program.launch(&arguments)?;
         while times.is_empty() || started.elapsed() < limit {
             let launched = Instant::now();
-            program.launch(arguments.clone())?;
+            program.launch(&arguments)?;
             times.push(launched.elapsed());
         }
         times.sort_unstable();
@@ -100,7 +108,10 @@ impl Bench {
 
 /// A program ready to run.
 struct Loaded {
+    module: Module,
     backend: CpuBackend,
+    devices: VirtualDevices,
+    device_count: usize,
     executable: Arc<dyn Executable>,
     /// From the file's bytes to a verified module.
     read_time: Duration,
@@ -109,7 +120,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn new(source: &Source) -> Result<Self, Failure> {
+    fn new(source: &Source, devices: Option<usize>) -> Result<Self, Failure> {
         let started = Instant::now();
         let modules: [Module; 1] =
             source.verified()?.modules.try_into().map_err(|modules: Vec<Module>| {
@@ -119,11 +130,25 @@ impl Loaded {
         let [module] = modules;
         let read_time = started.elapsed();
         let statistics = module.statistics();
+        let said = (module.num_replicas, module.num_partitions);
+        let device_count = devices.unwrap_or(1);
+        let (replicas, partitions) =
+            if said.0.saturating_mul(said.1) == device_count { said } else { (device_count, 1) };
+        let devices = VirtualDevices::new(replicas, partitions, COLLECTIVE_TIMEOUT)?;
         let backend = CpuBackend::new(1);
         let started = Instant::now();
         let executable = backend.compile(&module)?;
         let compile_time = started.elapsed();
-        Ok(Self { backend, executable, read_time, compile_time, statistics })
+        Ok(Self {
+            module,
+            backend,
+            devices,
+            device_count,
+            executable,
+            read_time,
+            compile_time,
+            statistics,
+        })
     }
 
     fn arguments(&self, file: Option<&Path>) -> Result<Vec<Buffer>, Failure> {
@@ -140,8 +165,15 @@ impl Loaded {
         types.iter().zip(&arrays).map(to_device).collect()
     }
 
-    fn launch(&self, arguments: Vec<Buffer>) -> Result<Vec<Buffer>, Failure> {
-        Ok(self.executable.execute(DEVICE, arguments, &Alone)?)
+    /// The results of each device.
+    fn launch(&self, arguments: &[Buffer]) -> Result<Vec<Vec<Buffer>>, Failure> {
+        let launch = || VirtualLaunch {
+            module: &self.module,
+            executable: Arc::clone(&self.executable),
+            arguments: arguments.to_vec(),
+        };
+        let launches = (0..self.device_count).map(|_| launch()).collect();
+        Ok(self.devices.run(launches)?)
     }
 }
 
@@ -172,77 +204,5 @@ fn made_up(ty: &TensorType) -> Vec<u8> {
             }
             bytes
         }
-    }
-}
-
-/// The only device there is: a collective has nobody to meet.
-struct Alone;
-
-impl Alone {
-    fn refuse<T>() -> Result<T> {
-        Err(Status::unimplemented(
-            "a program with collectives runs in a job: `lockstep run`; here there is one device",
-        ))
-    }
-}
-
-impl CollectiveContext for Alone {
-    fn partition_id(&self) -> u32 {
-        0
-    }
-
-    fn replica_id(&self) -> u32 {
-        0
-    }
-
-    fn all_reduce(
-        &self,
-        _: &CollectiveSite<'_>,
-        _: Reduction,
-        _: DType,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<()> {
-        Self::refuse()
-    }
-
-    fn all_gather(&self, _: &CollectiveSite<'_>, _: DType, _: &[u8], _: &mut [u8]) -> Result<()> {
-        Self::refuse()
-    }
-
-    fn reduce_scatter(
-        &self,
-        _: &CollectiveSite<'_>,
-        _: Reduction,
-        _: DType,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<()> {
-        Self::refuse()
-    }
-
-    fn all_to_all(&self, _: &CollectiveSite<'_>, _: DType, _: &[u8], _: &mut [u8]) -> Result<()> {
-        Self::refuse()
-    }
-
-    fn collective_permute(
-        &self,
-        _: &CollectiveSite<'_>,
-        _: &[(i64, i64)],
-        _: DType,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<()> {
-        Self::refuse()
-    }
-
-    fn collective_broadcast(
-        &self,
-        _: &CollectiveSite<'_>,
-        _: DType,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<()> {
-        Self::refuse()
     }
 }

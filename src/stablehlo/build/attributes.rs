@@ -2,7 +2,7 @@
 
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
 use crate::stablehlo::op::{AxesMove, AxisRef, PrecisionType, Sharding};
-use crate::stablehlo::{Literal, Location};
+use crate::stablehlo::{Literal, Location, Type};
 
 /// Attributes that say nothing about what an operation computes.
 const HARMLESS: &[&str] = &["mhlo.frontend_attributes"];
@@ -28,6 +28,7 @@ pub(in crate::stablehlo) struct Attributes {
     op: String,
     location: Location,
     entries: Vec<NamedAttribute>,
+    rank: Option<usize>,
 }
 
 impl Attributes {
@@ -50,7 +51,23 @@ impl Attributes {
                 not_known: false,
             });
         }
-        Ok(Self { op: op.to_owned(), location, entries })
+        Ok(Self { op: op.to_owned(), location, entries, rank: None })
+    }
+
+    /// The same, of an operation whose first operand has this type.
+    pub(in crate::stablehlo) fn on(self, operand: Option<&Type>) -> Self {
+        let rank = match operand {
+            Some(Type::Tensor(ty)) => Some(ty.shape.rank()),
+            Some(Type::Quantized(ty)) => Some(ty.shape().rank()),
+            Some(Type::Dynamic(ty)) => Some(ty.dims.len()),
+            _ => None,
+        };
+        Self { rank, ..self }
+    }
+
+    /// The rank of the first operand, if that is a tensor.
+    pub(super) fn rank(&self) -> Option<usize> {
+        self.rank
     }
 
     /// Takes the attribute called `name`.
@@ -108,11 +125,10 @@ impl Attributes {
         }
     }
 
-    /// Takes every attribute of another dialect (`mhlo.sharding`), sorted by name.
-    pub(super) fn take_dialect_attributes(&mut self) -> Vec<(String, Attribute)> {
+    /// Takes every attribute that is left but what is harmless, sorted by name.
+    pub(super) fn take_others(&mut self) -> Vec<(String, Attribute)> {
         let (taken, left) = std::mem::take(&mut self.entries).into_iter().partition(|entry| {
-            entry.name.contains('.')
-                && !HARMLESS_DIALECTS.iter().any(|dialect| entry.name.starts_with(dialect))
+            !HARMLESS_DIALECTS.iter().any(|dialect| entry.name.starts_with(dialect))
         });
         self.entries = left;
         let taken: Vec<NamedAttribute> = taken;

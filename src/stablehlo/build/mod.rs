@@ -4,6 +4,7 @@
 //! is not understood could change what a program computes (invariant I10).
 
 mod attributes;
+mod chlo;
 mod collective;
 mod dynamic;
 mod expectation;
@@ -67,7 +68,9 @@ pub(super) fn is_known(name: &str) -> bool {
         }
         Some(("func", op)) => matches!(op, "call" | "return"),
         Some(("sdy", op)) => sharding::KNOWN.contains(&op),
+        Some(("chlo", op)) => chlo::is_known(op),
         Some(("check", op)) => expectation::KNOWN.contains(&op),
+        Some(("interpreter", op)) => expectation::INTERPRETER.contains(&op),
         _ => false,
     }
 }
@@ -80,6 +83,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     };
     let stablehlo = STABLEHLO.iter().flat_map(move |names| of("stablehlo", names));
     let others = of("sdy", sharding::KNOWN).chain(of("check", expectation::KNOWN));
+    let others = others.chain(of("interpreter", expectation::INTERPRETER));
     stablehlo.chain(of("func", &["call"])).chain(others)
 }
 
@@ -89,7 +93,9 @@ pub(super) fn kind(name: &str, mut attributes: Attributes) -> Built<OpKind> {
         Some(("stablehlo", op)) => stablehlo(op, &mut attributes)?,
         Some(("func", op)) => func(op, &mut attributes)?,
         Some(("sdy", op)) => sharding::kind(op, &mut attributes)?,
+        Some(("chlo", op)) => chlo::kind(op, &mut attributes)?,
         Some(("check", op)) => expectation::kind(op, &mut attributes)?,
+        Some(("interpreter", op)) => expectation::interpreter(op, &mut attributes)?,
         _ => None,
     };
     let Some(kind) = kind else {
@@ -213,7 +219,7 @@ fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
     let called_computations = attributes.symbols("called_computations")?;
     // Versions differ in how a native target is called, not in what the operation means.
     attributes.optional_integer::<i64>("api_version")?;
-    let mut attributes = attributes.take_dialect_attributes();
+    let mut attributes = attributes.take_others();
     attributes.extend(kept);
     attributes.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(OpKind::CustomCall {

@@ -75,14 +75,16 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
     }))
 }
 
-/// The dimension sorted along. The specification counts -1 as the last one (C3); as the rank is
-/// not known here, a negative one is refused.
+/// The dimension sorted along; a negative one counts from the end, and -1 is the default.
 fn sort_dimension(attributes: &mut Attributes) -> Built<usize> {
-    let dimension: Option<i64> = attributes.optional_integer("dimension")?;
-    match dimension.map(usize::try_from) {
-        Some(Ok(dimension)) => Ok(dimension),
-        _ => Err(attributes.not_known("a sort dimension counted from the end")),
-    }
+    let dimension: i64 = attributes.optional_integer("dimension")?.unwrap_or(-1);
+    let counted = match usize::try_from(dimension) {
+        Ok(dimension) => Some(dimension),
+        Err(_) => attributes
+            .rank()
+            .and_then(|rank| rank.checked_sub(usize::try_from(dimension.unsigned_abs()).ok()?)),
+    };
+    counted.ok_or_else(|| attributes.not_known("a sort dimension counted from the end"))
 }
 
 /// The attributes of a gather of slices of these sizes.

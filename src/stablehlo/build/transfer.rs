@@ -23,7 +23,11 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
         "after_all" | "create_token" => OpKind::AfterAll,
         "tuple" => OpKind::Tuple,
         "get_tuple_element" => OpKind::GetTupleElement { index: attributes.integer("index")? },
-        "infeed" => OpKind::Infeed { config: config(attributes, "infeed_config")? },
+        "infeed" => {
+            // How the host lays elements out is a matter between it and the runtime.
+            attributes.take("layout");
+            OpKind::Infeed { config: config(attributes, "infeed_config")? }
+        }
         "outfeed" => OpKind::Outfeed { config: config(attributes, "outfeed_config")? },
         "send" => OpKind::Send(transfer(attributes)?),
         "recv" => OpKind::Recv(transfer(attributes)?),

@@ -428,7 +428,8 @@ impl<'a> ModuleReader<'a> {
         }
         let built = Attributes::new(&name, location, attributes).and_then(|mut attributes| {
             let shardings = attributes.result_shardings()?;
-            Ok((build::kind(&name, attributes)?, shardings))
+            let operand = operands.first().map(|&operand| function.ty(operand));
+            Ok((build::kind(&name, attributes.on(operand))?, shardings))
         });
         let (kind, shardings) = placed(cursor, at, built)?;
         let mut regions: Vec<Region> = Vec::new();

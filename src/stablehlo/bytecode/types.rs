@@ -6,11 +6,14 @@ use super::cursor::{Cursor, Read};
 use super::pool::Pool;
 use crate::ifrt::{DType, Shape};
 use crate::stablehlo::{
-    Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
+    DynamicTensorType, Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
 };
 
 /// The most dimensions a tensor may have, as in the text reader.
 const MAX_RANK: usize = 64;
+
+/// The size that stands for a dynamic dimension.
+const DYNAMIC: i64 = i64::MIN;
 
 /// A type, of a value or not.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +71,7 @@ pub(super) fn weight(ty: &Type) -> usize {
     let inside = match ty {
         Type::Tensor(ty) => size_of_val(ty.shape.dims()),
         Type::Quantized(ty) => size_of_val(ty.shape().dims()),
+        Type::Dynamic(ty) => size_of_val(&*ty.dims) + size_of_val(&*ty.bounds),
         Type::Token => 0,
         Type::Future(types) | Type::Tuple(types) => {
             types.iter().map(weight).fold(0, usize::saturating_add)
@@ -159,9 +163,21 @@ impl<'a> Pool<'a> {
                 cursor.not_known(at, format!("a tensor of more than {MAX_RANK} dimensions"))
             );
         }
-        let dims: Result<Vec<usize>, _> = dims.into_iter().map(usize::try_from).collect();
-        let Ok(dims) = dims else {
-            return Err(cursor.not_known(at, "a tensor type that is not static"));
+        let sizes: Vec<Option<usize>> = dims
+            .iter()
+            .map(|&dim| match usize::try_from(dim) {
+                Ok(dim) => Ok(Some(dim)),
+                Err(_) if dim == DYNAMIC => Ok(None),
+                Err(_) => Err(cursor.malformed(at, format!("a dimension of size {dim}"))),
+            })
+            .collect::<Read<_>>()?;
+        let Some(dims) = sizes.iter().copied().collect::<Option<Vec<usize>>>() else {
+            let MlirType::Element(dtype) = element else {
+                return Err(cursor.not_known(at, "an element type of this kind"));
+            };
+            let (dims, bounds) = (sizes.into(), Box::default());
+            let ty = DynamicTensorType { dtype, dims, bounds };
+            return Ok(MlirType::Value(Type::Dynamic(ty)));
         };
         if let (MlirType::Index, &[size]) = (&element, dims.as_slice()) {
             return Ok(MlirType::Layout(size));

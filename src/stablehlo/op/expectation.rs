@@ -1,4 +1,5 @@
-//! The `check` dialect: what a test of StableHLO expects of its values.
+//! The dialects of StableHLO's own tests: `check` says what they expect of values, `interpreter`
+//! runs several programs at once and looks at values on the way.
 
 use crate::stablehlo::Literal;
 
@@ -28,6 +29,13 @@ pub enum Expectation {
         /// At most; `max_ulp_difference`.
         most: u64,
     },
+    /// `expect_serialized_eq`: a value is what a probe has written to a file.
+    SerializedEq {
+        /// The probe.
+        probe_id: String,
+        /// Which of the values that the probe has written.
+        iteration: u32,
+    },
 }
 
 impl Expectation {
@@ -42,6 +50,37 @@ impl Expectation {
             Self::AlmostEq { .. } => "expect_almost_eq",
             Self::AlmostEqConst { .. } => "expect_almost_eq_const",
             Self::Close { .. } => "expect_close",
+            Self::SerializedEq { .. } => "expect_serialized_eq",
+        }
+    }
+}
+
+/// An operation of the `interpreter` dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interpretation {
+    /// `run_parallel`: the arguments of all programs; the results of all programs.
+    RunParallel {
+        /// A function for each replica and, within it, each partition, without `@`.
+        programs: Vec<Vec<String>>,
+        /// The functions that compute what each `infeed` takes, one after the other.
+        infeed: Vec<String>,
+    },
+    /// `print`: shows a value.
+    Print,
+    /// `probe`: writes a value to a file and passes it on.
+    Probe {
+        /// What the value is called there.
+        probe_id: String,
+    },
+}
+
+impl Interpretation {
+    /// The name of the operation, without the dialect.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::RunParallel { .. } => "run_parallel",
+            Self::Print => "print",
+            Self::Probe { .. } => "probe",
         }
     }
 }

@@ -14,6 +14,12 @@ use crate::stablehlo::{Literal, TensorType};
 /// More elements than these are printed as bytes in hexadecimal.
 const MAX_WRITTEN_ELEMENTS: usize = 32;
 
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        constant(f, self, Constants::Whole)
+    }
+}
+
 /// `dense<…> : tensor<…>`.
 pub(super) fn constant(
     f: &mut fmt::Formatter<'_>,
@@ -77,8 +83,8 @@ fn nested(
     f.write_str("]")
 }
 
-/// One element.
-fn element(bytes: &[u8], dtype: DType) -> String {
+/// One element as text.
+pub(crate) fn element(bytes: &[u8], dtype: DType) -> String {
     match dtype {
         DType::Bool => (bytes != [0]).to_string(),
         DType::C64 | DType::C128 => {

@@ -17,6 +17,7 @@ use std::fmt;
 
 use attribute::{quoted, sharding, symbol};
 pub(super) use literal::decimal;
+pub(crate) use literal::element;
 use op::OpPrinter;
 
 use super::entity::Entity as _;

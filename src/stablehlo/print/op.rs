@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::attribute::{list, shardings, symbol};
+use super::attribute::{list, quoted, shardings, symbol};
 use super::literal::{constant, decimal};
 use super::properties::{custom_call_entries, is_discardable, properties};
 use super::{Form, FunctionPrinter, separated, type_list};
@@ -192,6 +192,9 @@ impl OpPrinter<'_> {
         }
         match expectation {
             Expectation::Eq | Expectation::EqConst(_) => {}
+            Expectation::SerializedEq { probe_id, iteration } => {
+                write!(f, ", probe_id = {}, iter = {iteration}", quoted(probe_id))?;
+            }
             Expectation::AlmostEq { tolerance } | Expectation::AlmostEqConst { tolerance, .. } => {
                 write!(f, ", tolerance = {}", decimal(*tolerance))?;
             }
@@ -201,7 +204,7 @@ impl OpPrinter<'_> {
         }
         let types = match expectation {
             Expectation::EqConst(_) | Expectation::AlmostEqConst { .. } => return Ok(()),
-            Expectation::Eq | Expectation::AlmostEq { .. } => 1,
+            Expectation::Eq | Expectation::AlmostEq { .. } | Expectation::SerializedEq { .. } => 1,
             Expectation::Close { .. } => 2,
         };
         f.write_str(" : ")?;

@@ -7,9 +7,10 @@ use super::attribute::{
 use crate::ifrt::DType;
 use crate::stablehlo::Literal;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
+use crate::stablehlo::element;
 use crate::stablehlo::op::{
-    AxisRef, Collective, Composite, Convolution, DotAlgorithm, DotGeneral, Expectation, Gather,
-    Move, OpKind, Precision, Scatter, Sharding, Transfer, Window,
+    AxisRef, Chlo, Collective, Composite, Convolution, DotAlgorithm, DotGeneral, Expectation,
+    Gather, Interpretation, Move, OpKind, Precision, Scatter, Sharding, Transfer, Window,
 };
 
 /// The properties of an operation, in order of their names.
@@ -47,7 +48,9 @@ pub(super) fn properties(kind: &OpKind) -> Vec<String> {
         | OpKind::ShardingGroup { .. }
         | OpKind::PropagationBarrier(_)
         | OpKind::NamedComputation(_) => sdy_properties(kind),
+        OpKind::Chlo(chlo) => chlo_properties(chlo),
         OpKind::Expect(expectation) => expectation_properties(expectation),
+        OpKind::Interpret(interpretation) => interpretation_properties(interpretation),
         OpKind::ReducePrecision { exponent_bits, mantissa_bits } => vec![
             format!("exponent_bits = {exponent_bits} : i32"),
             format!("mantissa_bits = {mantissa_bits} : i32"),
@@ -211,8 +214,17 @@ pub(super) fn custom_call_entries(kind: &OpKind) -> Vec<String> {
 
 /// Whether a custom call's entry is an attribute beside its properties.
 pub(super) fn is_discardable(entry: &str) -> bool {
-    let name = entry.split(' ').next().unwrap_or_default();
-    name.contains('.')
+    const PROPERTIES: [&str; 8] = [
+        "api_version",
+        "backend_config",
+        "call_target_name",
+        "called_computations",
+        "has_side_effect",
+        "operand_layouts",
+        "output_operand_aliases",
+        "result_layouts",
+    ];
+    !PROPERTIES.contains(&entry.split(' ').next().unwrap_or_default())
 }
 
 /// The properties of an operation of `sdy`.
@@ -286,6 +298,51 @@ fn expectation_properties(expectation: &Expectation) -> Vec<String> {
             format!("max_ulp_difference = {most} : ui64"),
             format!("min_ulp_difference = {least} : ui64"),
         ],
+        Expectation::SerializedEq { probe_id, iteration } => vec![
+            format!("iteration = {iteration} : ui32"),
+            format!("probe_id = {}", quoted(probe_id)),
+        ],
+    }
+}
+
+fn chlo_properties(chlo: &Chlo) -> Vec<String> {
+    let dimensions = |dimensions: &Option<Vec<usize>>| {
+        dimensions.as_ref().map(|dims| format!("broadcast_dimensions = {}", array(dims)))
+    };
+    match chlo {
+        Chlo::Unary(_) | Chlo::Binary(_) | Chlo::BroadcastSelect => Vec::new(),
+        Chlo::Broadcast { dimensions: dims, .. } => dimensions(dims).into_iter().collect(),
+        Chlo::BroadcastCompare { dimensions: dims, direction, compare_type } => {
+            let direction = direction.name();
+            let kind = compare_type
+                .map(|kind| format!("compare_type = #chlo<comparison_type {}>", kind.name()));
+            let direction =
+                format!("comparison_direction = #chlo<comparison_direction {direction}>");
+            dimensions(dims).into_iter().chain(kind).chain([direction]).collect()
+        }
+        Chlo::ConstantLike(literal) => {
+            let (text, dtype) =
+                (element(literal.stored_bytes(), literal.ty().dtype), literal.ty().dtype);
+            vec![format!("value = {text} : {dtype}")]
+        }
+        Chlo::TopK { k } => vec![format!("k = {k} : i64")],
+    }
+}
+
+fn interpretation_properties(interpretation: &Interpretation) -> Vec<String> {
+    let functions = |names: &Vec<String>| {
+        let names: Vec<String> = names.iter().map(|name| symbol(name)).collect();
+        format!("[{}]", names.join(", "))
+    };
+    match interpretation {
+        Interpretation::RunParallel { programs, infeed } => {
+            let infeed = (!infeed.is_empty()).then(|| format!("infeed = {}", functions(infeed)));
+            let programs: Vec<String> = programs.iter().map(functions).collect();
+            let programs = format!("programs = [{}]", programs.join(", "));
+            infeed.into_iter().chain([programs]).collect()
+        }
+        Interpretation::Print => Vec::new(),
+        Interpretation::Probe { probe_id } => vec![format!("probe_id = {}", quoted(probe_id))],
     }
 }
 

@@ -274,7 +274,7 @@ fn what_is_not_known_is_named_with_its_place() {
         (add("{secret = 1 : i32}"), "the attribute `secret` of stablehlo.add"),
         ("%0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>".to_owned(), "stablehlo.exponential with an accuracy other than the default"),
         ("%0 = other.op %a : tensor<4xf32>".to_owned(), "other.op"),
-        ("%0 = \"stablehlo.add\"(%a, %a) : (tensor<?xf32>, tensor<4xf32>) -> tensor<4xf32>".to_owned(), "a tensor type that is not static"),
+        ("%0 = \"stablehlo.add\"(%a, %a) : (tensor<*xf32>, tensor<4xf32>) -> tensor<4xf32>".to_owned(), "a tensor type without a rank"),
         ("%c = stablehlo.constant dense<1.0> : tensor<4xf11>".to_owned(), "the element type f11"),
     ] {
         let (kind, message) = refusal("%a: tensor<4xf32>", &body);

@@ -139,7 +139,7 @@ fn sends_and_receives() {
         &right,
         &[
             ("C2", "[[0, 0]]> : tensor<1x2xi64>", "[[0, 0], [0, 0]]> : tensor<2x2xi64>"),
-            ("C4", "[[0, 0]]", "[[0, 1]]"),
+            ("C4", "[[0, 0]]", "[[0, -1]]"),
             ("C5", "type = 1", "type = 2"),
             ("O1", "-> !stablehlo.token", "-> tensor<2xf32>"),
         ],

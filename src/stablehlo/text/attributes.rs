@@ -249,7 +249,7 @@ impl<'a> Cursor<'a> {
         let name = self.sigil_name('#', "an attribute")?;
         match name {
             "stablehlo.conv" => self.conv_attribute(),
-            "stablehlo" => {
+            "stablehlo" | "chlo" => {
                 self.expect("<")?;
                 let family = self.word("an attribute of stablehlo")?;
                 if self.peek() == Some(b'<') {

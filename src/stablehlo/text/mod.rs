@@ -37,10 +37,13 @@ pub fn parse(text: &str) -> Result<Module, ParseError> {
 /// # Errors
 /// When one of them is not a module, or uses something Lockstep does not know yet.
 pub fn parse_all(text: &str) -> Result<Vec<Module>, ParseError> {
+    parse_each(text).collect()
+}
+
+/// As [`parse_all`], with an answer for each module of its own.
+pub fn parse_each(text: &str) -> impl Iterator<Item = Result<Module, ParseError>> {
     let whole = cursor::Cursor::new(text);
-    parts(text)
-        .map(|(start, end)| module::ModuleReader::new(whole.part(start, end))?.read())
-        .collect()
+    parts(text).map(move |(start, end)| module::ModuleReader::new(whole.part(start, end))?.read())
 }
 
 /// Where each module of a text begins and ends.

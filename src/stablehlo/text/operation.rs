@@ -320,7 +320,8 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         }
         let built = Attributes::new(name, location, attributes).and_then(|mut attributes| {
             let shardings = attributes.result_shardings()?;
-            Ok((build::kind(name, attributes)?, shardings))
+            let operand = operands.first().map(|&operand| self.function.ty(operand));
+            Ok((build::kind(name, attributes.on(operand))?, shardings))
         });
         let (kind, shardings): (OpKind, _) = match built {
             Ok(built) => built,

@@ -6,7 +6,7 @@ use super::attributes::float_text;
 use super::cursor::{Cursor, Parsed, leading};
 use crate::ifrt::{DType, Shape};
 use crate::stablehlo::{
-    Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
+    DynamicTensorType, Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
 };
 
 /// The most dimensions a tensor may have; bounds what is quadratic in them.
@@ -61,12 +61,16 @@ impl Cursor<'_> {
         }
     }
 
-    /// `tensor<4x8xf32>` or `tensor<4x8x!quant.uniform<…>>`.
+    /// `tensor<4x8xf32>`, `tensor<4x?xf32>` or `tensor<4x8x!quant.uniform<…>>`.
     fn tensor(&mut self) -> Parsed<Type> {
         let start = self.offset();
         self.expect_word("tensor")?;
         self.expect("<")?;
-        let shape = self.dimensions(start)?;
+        let dims = self.dimensions(start)?;
+        let Some(sizes) = dims.iter().copied().collect::<Option<Vec<usize>>>() else {
+            return self.dynamic_tensor(dims);
+        };
+        let shape = Shape::new(sizes).or_else(|error| self.error_at(start, error.to_string()))?;
         if self.peek() == Some(b'!') {
             let quantization = Arc::new(self.quantization()?);
             self.close_tensor()?;
@@ -88,31 +92,75 @@ impl Cursor<'_> {
         self.expect(">")
     }
 
-    /// `4x8x` of the tensor type at `start`.
-    fn dimensions(&mut self, start: usize) -> Parsed<Shape> {
+    /// The rest of `tensor<4x?xf32, #stablehlo.bounds<?, 8>>` after its dimensions.
+    fn dynamic_tensor(&mut self, dims: Vec<Option<usize>>) -> Parsed<Type> {
+        let at = self.offset();
+        if self.peek() == Some(b'!') {
+            return self.not_known(at, "a quantized tensor type that is not static");
+        }
+        let dtype = self.dtype()?;
+        let mut bounds = Vec::new();
+        if self.eat(",") {
+            let at = self.offset();
+            let close = match self.sigil_name('#', "the bounds of a tensor")? {
+                "stablehlo.bounds" => {
+                    self.expect("<")?;
+                    ">"
+                }
+                "stablehlo.type_extensions" => {
+                    self.expect("<")?;
+                    self.expect_word("bounds")?;
+                    self.expect("=")?;
+                    self.expect("[")?;
+                    "]"
+                }
+                _ => return self.not_known(at, "the encoding of a tensor type"),
+            };
+            bounds = self.list(close, |cursor| {
+                if cursor.eat("?") { Ok(None) } else { cursor.number("a bound").map(Some) }
+            })?;
+            if close == "]" {
+                self.expect(">")?;
+            }
+            let fits = bounds.len() == dims.len()
+                && dims.iter().zip(&bounds).all(|(dim, bound)| dim.is_none() || bound.is_none());
+            if !fits {
+                return self.error_at(at, "only dynamic dimensions have bounds, each one or `?`");
+            }
+        }
+        self.expect(">")?;
+        let (dims, bounds) = (dims.into(), bounds.into());
+        Ok(Type::Dynamic(DynamicTensorType { dtype, dims, bounds }))
+    }
+
+    /// `4x?x` of the tensor type at `start`.
+    fn dimensions(&mut self, start: usize) -> Parsed<Vec<Option<usize>>> {
         let mut dims = Vec::new();
         loop {
             let at = self.offset();
             let rest = self.raw();
-            if rest.starts_with('?') || rest.starts_with('*') {
-                return self.not_known(at, "a tensor type that is not static");
+            if rest.starts_with('*') {
+                return self.not_known(at, "a tensor type without a rank");
             }
             let digits = leading(rest, |byte| byte.is_ascii_digit());
-            if digits.is_empty() {
-                break;
+            if rest.starts_with('?') {
+                self.advance(1);
+                dims.push(None);
+            } else if digits.is_empty() {
+                return Ok(dims);
+            } else {
+                let Ok(dim) = digits.parse::<usize>() else {
+                    return self.error_at(at, format!("the dimension {digits} is too large"));
+                };
+                self.advance(digits.len());
+                dims.push(Some(dim));
             }
-            let Ok(dim) = digits.parse::<usize>() else {
-                return self.error_at(at, format!("the dimension {digits} is too large"));
-            };
-            self.advance(digits.len());
             self.expect("x")?;
-            dims.push(dim);
             if dims.len() > MAX_RANK {
                 let message = format!("a tensor of more than {MAX_RANK} dimensions");
                 return self.not_known(start, message);
             }
         }
-        Shape::new(dims).or_else(|error| self.error_at(start, error.to_string()))
     }
 
     /// `!quant.uniform<i8<-128:127>:f32:1, {0.5:3, 0.25}>`.

@@ -16,6 +16,16 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
+    /// Whether what is known of the operation is too little to say more than that its place is
+    /// right: some of its types are not static, or are of quantized numbers. It is verified when
+    /// `transform::simplify` has made another operation of it that has neither.
+    pub(super) fn is_deferred(&self) -> bool {
+        let values = self.data.operands.iter().chain(&self.data.results);
+        values
+            .into_iter()
+            .any(|&value| matches!(self.function.ty(value), Type::Dynamic(_) | Type::Quantized(_)))
+    }
+
     /// The error that the operation violates a constraint.
     pub(super) fn error(
         &self,
@@ -100,7 +110,7 @@ impl<'a> Check<'a> {
         };
         match self.function.ty(value) {
             Type::Tensor(ty) => Ok(ty),
-            ty @ Type::Quantized(_) => {
+            ty @ (Type::Quantized(_) | Type::Dynamic(_)) => {
                 Err(self.error("", format!("{what} {i}: {ty} is not known yet at this operation")))
             }
             ty => Err(self.error("", format!("{what} {i} must be a tensor, found {ty}"))),
@@ -231,9 +241,7 @@ impl<'a> Check<'a> {
 pub(super) fn scalar_dtype(ty: &Type) -> Option<DType> {
     match ty {
         Type::Tensor(ty) if ty.shape.rank() == 0 => Some(ty.dtype),
-        Type::Tensor(_) | Type::Quantized(_) | Type::Token | Type::Future(_) | Type::Tuple(_) => {
-            None
-        }
+        _ => None,
     }
 }
 

@@ -23,11 +23,7 @@ struct Constraints {
 }
 
 /// Checks the groups, and answers how many processes a group has, where all have as many.
-fn groups(
-    check: &Check<'_>,
-    collective: &Collective,
-    names: &Constraints,
-) -> Checked<Option<usize>> {
+fn groups(check: &Check<'_>, collective: &Collective, names: &Constraints) -> Checked<Members> {
     check.require(
         !collective.use_global_device_ids || collective.channel_id > 0,
         names.global_ids,
@@ -36,7 +32,9 @@ fn groups(
     let count = processes(check, collective);
     let mut ids: Vec<i64> =
         collective.replica_groups.iter().flatten().copied().filter(|&id| id != -1).collect();
-    if let Some(id) = ids.iter().find(|&&id| !is_less(id, count)) {
+    let most = count.unwrap_or(usize::MAX);
+    if let Some(id) = ids.iter().find(|&&id| !is_less(id, most)) {
+        let count = most;
         let message = format!("replica_groups has {id}, ids are less than {count}");
         return Err(check.error(names.range, message));
     }
@@ -45,6 +43,11 @@ fn groups(
         return Err(check.error(names.unique, format!("replica_groups has {} twice", pair[0])));
     }
     let named = ids.len();
+    // Without a number of processes, all those up to the greatest id must be there.
+    let count = count.unwrap_or_else(|| {
+        ids.last()
+            .map_or(0, |&id| usize::try_from(id).map_or(usize::MAX, |id| id.saturating_add(1)))
+    });
     check.require(names.size.is_empty() || named == count, names.size, || {
         format!("replica_groups names {named} of {count} processes")
     })?;
@@ -58,9 +61,44 @@ fn groups(
         OpKind::AllReduce(_) | OpKind::AllGather { .. } | OpKind::ReduceScatter { .. }
     ) && collective.channel_id > 0
         && !collective.use_global_device_ids;
-    let members =
-        if across { columns.checked_mul(check.module.num_partitions) } else { Some(columns) };
-    Ok(members.filter(|_| !padded))
+    let members = match partitions_known(check) {
+        _ if padded => return Ok(Members::Uneven),
+        None if across => None,
+        Some(partitions) if across => columns.checked_mul(partitions),
+        _ => Some(columns),
+    };
+    // No groups at all mean one of all processes.
+    Ok(members.filter(|_| columns > 0).map_or(Members::Unknown, Members::Of))
+}
+
+/// How many processes a group has.
+#[derive(Clone, Copy)]
+enum Members {
+    /// So many in each group.
+    Of(usize),
+    /// Not as many in each.
+    Uneven,
+    /// As many as there are, which the module does not say.
+    Unknown,
+}
+
+impl Members {
+    /// The number; where it is not known, that which the shapes before and after tell. Groups of
+    /// several sizes give results of several shapes, which one program cannot have.
+    fn or_told_by(
+        self,
+        check: &Check<'_>,
+        great: Option<&usize>,
+        small: Option<&usize>,
+    ) -> Checked<usize> {
+        match (self, great, small) {
+            (Self::Of(members), ..) => Ok(members),
+            (Self::Unknown, Some(great), Some(small)) => {
+                Ok(great.checked_div(*small).unwrap_or(1).max(1))
+            }
+            _ => Err(check.error("", "the groups must have the same size")),
+        }
+    }
 }
 
 /// Whether `id` is one of `count` ids.
@@ -69,16 +107,25 @@ fn is_less(id: i64, count: usize) -> bool {
 }
 
 /// How many ids the groups are about: by the mode that the specification derives from the
-/// channel and `use_global_device_ids`.
-fn processes(check: &Check<'_>, collective: &Collective) -> usize {
+/// channel and `use_global_device_ids`. `None` when the module does not say.
+fn processes(check: &Check<'_>, collective: &Collective) -> Option<usize> {
     let module = check.module;
     if collective.use_global_device_ids {
-        return module.num_replicas.saturating_mul(module.num_partitions);
+        let all = module.num_replicas.saturating_mul(module.num_partitions);
+        return partitions_known(check).map(|_| all);
     }
     partitions_or_replicas(check, collective.channel_id)
 }
 
-fn partitions_or_replicas(check: &Check<'_>, channel_id: i64) -> usize {
+/// The number of partitions. One of one replica is what a module has that does not say: programs
+/// that run in parallel or come from elsewhere may have more.
+fn partitions_known(check: &Check<'_>) -> Option<usize> {
+    let module = check.module;
+    let is_said = module.num_partitions != 1 || module.num_replicas != 1;
+    is_said.then_some(module.num_partitions)
+}
+
+pub(super) fn partitions_or_replicas(check: &Check<'_>, channel_id: i64) -> Option<usize> {
     let across_partitions = matches!(
         check.data.kind,
         OpKind::AllToAll { .. }
@@ -87,7 +134,8 @@ fn partitions_or_replicas(check: &Check<'_>, channel_id: i64) -> usize {
             | OpKind::CollectiveReduce { .. }
     );
     let module = check.module;
-    if across_partitions && channel_id > 0 { module.num_partitions } else { module.num_replicas }
+    let partitions = partitions_known(check)?;
+    Some(if across_partitions && channel_id > 0 { partitions } else { module.num_replicas })
 }
 
 /// `all_reduce`.
@@ -118,19 +166,15 @@ pub(super) fn all_gather(check: &Check<'_>, dimension: usize, collective: &Colle
         let (operand, result) = (check.operand(i)?, check.result(i)?);
         check.in_range("all_gather_dim", &[dimension], operand.shape.rank(), "C1")?;
         let mut expected = operand.shape.dims().to_vec();
-        let size = members.and_then(|members| expected[dimension].checked_mul(members));
-        expected[dimension] = same_size_groups(check, size)?;
+        let size = expected[dimension];
+        let members = members.or_told_by(check, result.shape.dims().get(dimension), Some(&size))?;
+        expected[dimension] = size.saturating_mul(members);
         let fits = result.shape.dims() == expected && result.dtype == operand.dtype;
         check.require(fits, "C6", || {
             format!("result {i} is {result}, expected {expected:?} of {}", operand.dtype)
         })?;
     }
     Ok(())
-}
-
-/// Groups of several sizes give results of several shapes, which one program cannot have.
-fn same_size_groups(check: &Check<'_>, size: Option<usize>) -> Checked<usize> {
-    size.ok_or_else(|| check.error("", "the groups must have the same size"))
 }
 
 /// `reduce_scatter`.
@@ -141,11 +185,13 @@ pub(super) fn reduce_scatter(
 ) -> Checked {
     check.counts(1, 1, 1)?;
     let names = Constraints { unique: "C3", size: "C4", range: "C5", global_ids: "C6" };
-    let members = same_size_groups(check, groups(check, collective, &names)?)?;
+    let members = groups(check, collective, &names)?;
     let operand = check.operand(0)?;
     check.in_range("scatter_dimension", &[dimension], operand.shape.rank(), "C2")?;
     let mut expected = operand.shape.dims().to_vec();
     let size = expected[dimension];
+    let piece = check.result(0)?.shape.dims().get(dimension);
+    let members = members.or_told_by(check, Some(&size), piece)?;
     check.require(size.checked_rem(members) == Some(0), "C1", || {
         format!("dimension {dimension} of size {size} cannot be cut in {members}")
     })?;
@@ -167,7 +213,8 @@ pub(super) fn all_to_all(
     check.counts(count, count, 0)?;
     check.require(split_count > 0, "C4", || "split_count is 0".to_owned())?;
     let names = Constraints { unique: "C5", size: "C6", range: "C7", global_ids: "" };
-    let members = same_size_groups(check, groups(check, collective, &names)?)?;
+    let members = groups(check, collective, &names)?;
+    let members = members.or_told_by(check, Some(&split_count), Some(&1))?;
     check.require(members == split_count, "C8", || {
         format!("groups of {members} processes cannot share {split_count} pieces")
     })?;
@@ -203,8 +250,9 @@ pub(super) fn collective_permute(
     check.equal("type of the result", check.operand(0)?, check.result(0)?, "C5")
 }
 
-/// Each of `count` processes sends to one other at most, and receives from one.
-pub(super) fn pairs(check: &Check<'_>, pairs: &[(i64, i64)], count: usize) -> Checked {
+/// Each of `count` processes, or of however many there are, sends to one other at most, and receives from one.
+pub(super) fn pairs(check: &Check<'_>, pairs: &[(i64, i64)], count: Option<usize>) -> Checked {
+    let count = count.unwrap_or(usize::MAX);
     let (mut sources, mut targets): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
     for (ids, what, unique) in [(&mut sources, "source", "C2"), (&mut targets, "target", "C3")] {
         if let Some(id) = ids.iter().find(|&&id| !is_less(id, count)) {

@@ -23,7 +23,7 @@ pub(super) const INTEGER_OR_FLOAT: Kinds = Kinds { float: true, ..INTEGER };
 pub(super) const FLOAT_OR_COMPLEX: Kinds = Kinds { complex: true, ..FLOAT };
 const BOOL_OR_INTEGER: Kinds = Kinds { bool: true, ..INTEGER };
 const SIGNED_NUMBER: Kinds = Kinds { signed: true, ..FLOAT_OR_COMPLEX };
-const NUMBER: Kinds = Kinds { unsigned: true, ..SIGNED_NUMBER };
+pub(super) const NUMBER: Kinds = Kinds { unsigned: true, ..SIGNED_NUMBER };
 pub(super) const BOOL_INTEGER_OR_FLOAT: Kinds = Kinds { float: true, ..BOOL_OR_INTEGER };
 const ANY: Kinds = Kinds { bool: true, ..NUMBER };
 

@@ -1,13 +1,18 @@
-//! The `check` dialect.
+//! The `check` and the `interpreter` dialect.
 
-use super::Checked;
 use super::check::Check;
 use super::elementwise::{FLOAT_OR_COMPLEX, takes};
-use crate::stablehlo::op::Expectation;
+use super::{Checked, shown};
+use crate::stablehlo::op::{Expectation, Interpretation};
+use crate::stablehlo::{Function, Type};
 
 /// One value and a constant, or two values, all of one type and with no results.
 pub(super) fn expect(check: &Check<'_>, expectation: &Expectation) -> Checked {
     let (values, constant) = match expectation {
+        Expectation::SerializedEq { .. } => {
+            check.counts(1, 0, 0)?;
+            return check.operand(0).map(|_| ());
+        }
         Expectation::EqConst(value) | Expectation::AlmostEqConst { value, .. } => (1, Some(value)),
         Expectation::Eq | Expectation::AlmostEq { .. } | Expectation::Close { .. } => (2, None),
     };
@@ -28,6 +33,53 @@ pub(super) fn expect(check: &Check<'_>, expectation: &Expectation) -> Checked {
             .require(tolerance >= 0.0 && tolerance.is_finite(), "", || {
                 format!("tolerance = {tolerance} must be finite and not negative")
             }),
-        Expectation::Eq | Expectation::EqConst(_) => Ok(()),
+        Expectation::Eq | Expectation::EqConst(_) | Expectation::SerializedEq { .. } => Ok(()),
     }
+}
+
+/// Programs that exist, on the operands and for the results that are all of theirs; or one value.
+pub(super) fn interpret(check: &Check<'_>, interpretation: &Interpretation) -> Checked {
+    let (programs, infeed) = match interpretation {
+        Interpretation::RunParallel { programs, infeed } => (programs, infeed),
+        Interpretation::Print => return check.counts(1, 0, 0),
+        Interpretation::Probe { .. } => {
+            check.counts(1, 1, 0)?;
+            return check.equal("type of the result", check.operand(0)?, check.result(0)?, "");
+        }
+    };
+    let partitions = programs.first().map_or(0, Vec::len);
+    let is_grid = partitions > 0 && programs.iter().all(|replica| replica.len() == partitions);
+    check.require(is_grid, "", || {
+        "programs must be as many for each replica, and at least one".to_owned()
+    })?;
+    let (mut operands, mut results) = (Vec::new(), Vec::new());
+    for name in programs.iter().flatten() {
+        let function = function(check, name)?;
+        operands.extend(params(function));
+        results.extend(function.results.iter().map(|result| result.ty.clone()));
+    }
+    for (what, expected, found) in
+        [("operands", operands, check.operand_types()), ("results", results, check.result_types())]
+    {
+        check.require(expected == found, "", || {
+            format!("the {what} of all programs are {}, found {}", shown(&expected), shown(&found))
+        })?;
+    }
+    for name in infeed {
+        let function = function(check, name)?;
+        check.require(function.params.is_empty(), "", || {
+            format!("@{name} takes operands, which an infeed does not give")
+        })?;
+    }
+    Ok(())
+}
+
+fn function<'a>(check: &Check<'a>, name: &str) -> Checked<&'a Function> {
+    let function = check.functions.get(name).copied();
+    function.ok_or_else(|| check.error("", format!("there is no function @{name}")))
+}
+
+fn params(function: &Function) -> impl Iterator<Item = Type> {
+    let values = function.params.iter().filter_map(|param| function.values.get(param.value));
+    values.map(|value| value.ty.clone())
 }

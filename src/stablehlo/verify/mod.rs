@@ -1,12 +1,13 @@
 //! The verifier: whether a module is a program, by the constraints of the StableHLO specification.
 //!
 //! A module that passes has valid indices, values defined before their use, blocks that end in
-//! their only return, operations whose types and attributes fit, calls that end, and a `main`.
-//! Backends rely on this. Messages give the number of the violated constraint, as `(C3)`.
+//! their only return, operations whose types and attributes fit, and calls that end. Backends rely
+//! on this. Messages give the number of the violated constraint, as `(C3)`.
 
 mod asynchronous;
 mod call;
 mod check;
+mod chlo;
 mod collective;
 mod control;
 mod convolution;
@@ -26,6 +27,8 @@ mod window;
 
 use std::collections::HashMap;
 use std::fmt;
+
+pub(super) use window::num_windows;
 
 use super::{Function, Location, Module, Type};
 
@@ -74,15 +77,6 @@ pub fn verify(module: &Module) -> Result<(), VerifyError> {
         if functions.insert(function.name.as_str(), function).is_some() {
             return Err(about(function, "it is defined twice"));
         }
-    }
-    if !functions.contains_key("main") {
-        return Err(VerifyError {
-            message: "there is no function @main to run".to_owned(),
-            subject: "the module".to_owned(),
-            function: String::new(),
-            location: Location::default(),
-            constraint: None,
-        });
     }
     sharding::meshes(module)?;
     for function in &module.functions {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check::Check;
-use super::{Checked, about, asynchronous, call, collective, control, convolution, dynamic};
+use super::{Checked, about, asynchronous, call, chlo, collective, control, convolution, dynamic};
 use super::{elementwise, expectation, gather, legacy, linalg, normalization, quantized, shape};
 use super::{sharding, transfer, window};
 use crate::stablehlo::entity::Entity as _;
@@ -192,6 +192,16 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         return Err(check.error("", format!("the result {result:?} does not exist")));
     }
     sharding::results(check)?;
+    if check.is_deferred() {
+        return match &check.data.kind {
+            OpKind::Return if in_function => call::function_return(check),
+            OpKind::Call { callee } => call::call(check, callee),
+            OpKind::Composite(composite) => call::composite(check, composite),
+            OpKind::UniformQuantize => quantized::quantize(check),
+            OpKind::UniformDequantize => quantized::dequantize(check),
+            _ => Ok(()),
+        };
+    }
     match &check.data.kind {
         OpKind::Return if in_function => call::function_return(check),
         OpKind::Return => check.counts(check.data.operands.len(), 0, 0),
@@ -294,6 +304,8 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::ShardingGroup { .. } => sharding::sharding_group(check),
         OpKind::PropagationBarrier(direction) => sharding::propagation_barrier(check, *direction),
         OpKind::NamedComputation(named) => sharding::named_computation(check, named),
+        OpKind::Chlo(operation) => chlo::operation(check, operation),
         OpKind::Expect(expectation) => expectation::expect(check, expectation),
+        OpKind::Interpret(interpretation) => expectation::interpret(check, interpretation),
     }
 }

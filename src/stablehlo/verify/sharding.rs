@@ -59,6 +59,7 @@ pub(super) fn fits(module: &Module, sharding: &Sharding, ty: &Type) -> Result<()
     let rank = match ty {
         Type::Tensor(ty) => ty.shape.rank(),
         Type::Quantized(ty) => ty.shape().rank(),
+        Type::Dynamic(ty) => ty.dims.len(),
         Type::Token | Type::Future(_) | Type::Tuple(_) => 0,
     };
     if sharding.dims.len() != rank {

@@ -100,7 +100,6 @@ fn channel(check: &Check<'_>, transfer: &Transfer) -> Checked {
         let whom = if transfer.is_host_transfer { "the host" } else { "a device" };
         format!("the channel type {} is not one to {whom}", transfer.channel_type.number())
     })?;
-    let module = check.module;
-    let count = if transfer.channel_id > 0 { module.num_partitions } else { module.num_replicas };
+    let count = collective::partitions_or_replicas(check, transfer.channel_id);
     collective::pairs(check, &transfer.source_target_pairs, count)
 }

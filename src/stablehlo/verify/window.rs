@@ -216,7 +216,12 @@ pub(super) fn are_positive(
 }
 
 /// How many windows of `window_size` elements fit dimension `dim` of `size` elements.
-pub(super) fn num_windows(size: usize, window_size: usize, window: &Window, dim: usize) -> i128 {
+pub(in crate::stablehlo) fn num_windows(
+    size: usize,
+    window_size: usize,
+    window: &Window,
+    dim: usize,
+) -> i128 {
     let dilated = |size: usize, dilation: usize| {
         if size == 0 { 0 } else { wide(size - 1) * wide(dilation) + 1 }
     };

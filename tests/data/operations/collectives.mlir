@@ -78,13 +78,13 @@ func.func @main(%a: tensor<4xf32>) {
 // -----
 // refused: stablehlo.collective_permute (C4)
 func.func @main(%a: tensor<4xf32>) {
-  %0 = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0, -1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 // -----
 // refused: stablehlo.collective_broadcast (C2)
 func.func @main(%a: tensor<4xf32>) {
-  %0 = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<1> : tensor<1x1xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<-2> : tensor<1x1xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 // -----

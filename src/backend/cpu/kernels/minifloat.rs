@@ -1,8 +1,8 @@
-//! Conversions of the 8-bit floats that have a sign: to wider floats exactly, from them rounded
-//! once to nearest even.
+//! Conversions of the floats of at most 8 bits: to wider floats exactly, from them rounded once to
+//! nearest even.
 //!
-//! What is too great becomes an infinity where there is one, else NaN, as in `ml_dtypes`. Every
-//! float that is converted is exact in `f64`, in which rounding works.
+//! What is too great becomes an infinity where there is one, else NaN, else the greatest number, as
+//! in `ml_dtypes`. Every float that is converted is exact in `f64`, in which rounding works.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -24,34 +24,36 @@ enum Special {
     AllOnes,
     /// Negative zero is NaN.
     NegativeZero,
+    /// Every code is finite; NaN becomes negative zero.
+    Finite,
 }
 
-/// How the seven bits below the sign make a magnitude.
+/// How the bits below the sign make a magnitude.
 #[derive(Clone, Copy)]
 struct Format {
+    /// The bit of the sign, above all others.
+    sign: u8,
     mantissa_bits: i32,
     bias: i32,
     special: Special,
 }
 
-const SIGN: u8 = 0x80;
-
 impl Format {
     /// The code after the finite ones, without the sign.
     fn past_finite(self) -> u8 {
         match self.special {
-            Special::Ieee => 0x80 - (1 << self.mantissa_bits),
-            Special::AllOnes => 0x7f,
-            Special::NegativeZero => 0x80,
+            Special::Ieee => self.sign - (1 << self.mantissa_bits),
+            Special::AllOnes => self.sign - 1,
+            Special::NegativeZero | Special::Finite => self.sign,
         }
     }
 
     fn decode(self, byte: u8) -> f32 {
-        let code = byte & !SIGN;
+        let code = byte & (self.sign - 1);
         let magnitude = if code >= self.past_finite() {
             let is_infinity = self.special == Special::Ieee && code == self.past_finite();
             if is_infinity { f32::INFINITY } else { f32::NAN }
-        } else if self.special == Special::NegativeZero && byte == SIGN {
+        } else if self.special == Special::NegativeZero && code == 0 && byte & self.sign != 0 {
             return f32::NAN;
         } else {
             let exponent = i32::from(code >> self.mantissa_bits);
@@ -59,20 +61,24 @@ impl Format {
             let steps = mantissa + if exponent > 0 { 1 << self.mantissa_bits } else { 0 };
             steps as f32 * 2.0_f32.powi(exponent.max(1) - self.bias - self.mantissa_bits)
         };
-        if byte & SIGN == 0 { magnitude } else { -magnitude }
+        if byte & self.sign == 0 { magnitude } else { -magnitude }
     }
 
     fn encode(self, value: f64) -> u8 {
-        let sign = if value.is_sign_negative() { SIGN } else { 0 };
+        let sign = if value.is_sign_negative() { self.sign } else { 0 };
         let nan = match self.special {
             Special::Ieee => sign | self.past_finite() | 1 << (self.mantissa_bits - 1),
-            Special::AllOnes => sign | 0x7f,
-            Special::NegativeZero => SIGN,
+            Special::AllOnes => sign | (self.sign - 1),
+            Special::NegativeZero | Special::Finite => self.sign,
         };
         if value.is_nan() {
             return nan;
         }
-        let overflow = if self.special == Special::Ieee { sign | self.past_finite() } else { nan };
+        let overflow = match self.special {
+            Special::Ieee => sign | self.past_finite(),
+            Special::AllOnes | Special::NegativeZero => nan,
+            Special::Finite => sign | (self.sign - 1),
+        };
         // Subnormals are spaced as the least normals are.
         let exponent = ((value.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(1 - self.bias);
         if exponent > 16 {
@@ -98,12 +104,13 @@ trait Minifloat {
 }
 
 macro_rules! formats {
-    ($($name:ident: $mantissa_bits:literal, $bias:literal, $special:ident;)*) => {
+    ($($name:ident: $sign:literal, $mantissa_bits:literal, $bias:literal, $special:ident;)*) => {
         $(
             struct $name;
 
             impl Minifloat for $name {
                 const FORMAT: Format = Format {
+                    sign: $sign,
                     mantissa_bits: $mantissa_bits,
                     bias: $bias,
                     special: Special::$special,
@@ -111,8 +118,8 @@ macro_rules! formats {
             }
         )*
 
-        /// The kernel of a conversion between an 8-bit float and a wider one, if there is one.
-        pub(super) fn convert(from: DType, to: DType) -> Option<UnaryKernel> {
+        /// The kernel of a conversion between a float with a sign of at most 8 bits and a wider one, if there is one.
+        fn convert_signed(from: DType, to: DType) -> Option<UnaryKernel> {
             match (from, to) {
                 $((DType::$name, to) => decoder::<$name>(to),)*
                 $((from, DType::$name) => encoder::<$name>(from),)*
@@ -123,16 +130,55 @@ macro_rules! formats {
 }
 
 formats! {
-    F8E3M4: 4, 3, Ieee;
-    F8E4M3: 3, 7, Ieee;
-    F8E4M3FN: 3, 7, AllOnes;
-    F8E4M3B11FNUZ: 3, 11, NegativeZero;
-    F8E4M3FNUZ: 3, 8, NegativeZero;
-    F8E5M2: 2, 15, Ieee;
-    F8E5M2FNUZ: 2, 16, NegativeZero;
+    F8E3M4: 0x80, 4, 3, Ieee;
+    F8E4M3: 0x80, 3, 7, Ieee;
+    F8E4M3FN: 0x80, 3, 7, AllOnes;
+    F8E4M3B11FNUZ: 0x80, 3, 11, NegativeZero;
+    F8E4M3FNUZ: 0x80, 3, 8, NegativeZero;
+    F8E5M2: 0x80, 2, 15, Ieee;
+    F8E5M2FNUZ: 0x80, 2, 16, NegativeZero;
+    F4E2M1FN: 0x08, 1, 1, Finite;
+    F6E2M3FN: 0x20, 3, 1, Finite;
+    F6E3M2FN: 0x20, 2, 3, Finite;
 }
 
-/// The type in which 8-bit floats are computed.
+/// The kernel of a conversion between a float of at most 8 bits and a wider one, if there is one.
+pub(super) fn convert(from: DType, to: DType) -> Option<UnaryKernel> {
+    match (from, to) {
+        (DType::F8E8M0FNU, to) => with_float!(
+            to,
+            T => Some(|a, out| {
+                map(a, out, |x: u8| <f64 as Convert<T>>::convert(decode_power(x)));
+            }),
+            _ => None
+        ),
+        (from, DType::F8E8M0FNU) => with_float!(
+            from,
+            T => Some(|a, out| map(a, out, |x: T| encode_power(<T as Convert<f64>>::convert(x)))),
+            _ => None
+        ),
+        _ => convert_signed(from, to),
+    }
+}
+
+/// The power of two that a code of `f8E8M0FNU` is.
+fn decode_power(code: u8) -> f64 {
+    if code == 0xff { f64::NAN } else { 2.0_f64.powi(i32::from(code) - 127) }
+}
+
+/// The code of the nearest power of two, the greater one of two as near. There is no zero: what is
+/// less than the least power becomes that. NaN of what is negative, too great or no number.
+fn encode_power(value: f64) -> u8 {
+    if value.is_nan() || (value.is_sign_negative() && value != 0.0) {
+        return 0xff;
+    }
+    let bits = value.abs().to_bits().cast_signed();
+    let (exponent, mantissa) = (bits >> 52, bits.cast_unsigned() << 12);
+    let rounded = exponent + i64::from(mantissa >> 63 == 1) - 1023 + 127;
+    u8::try_from(rounded.max(0)).unwrap_or(0xff)
+}
+
+/// The type in which floats of at most 8 bits are computed.
 pub(super) fn computed_in(dtype: DType) -> Option<DType> {
     convert(dtype, DType::F32).map(|_| DType::F32)
 }
@@ -160,6 +206,8 @@ fn encoder<F: Minifloat>(from: DType) -> Option<UnaryKernel> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SIGN: u8 = 0x80;
 
     const KINDS: [(DType, Format); 7] = [
         (DType::F8E3M4, F8E3M4::FORMAT),
@@ -212,6 +260,7 @@ mod tests {
                     assert_eq!(fnuz.map(|x| format.encode(x)), [SIGN; 4], "{dtype}");
                     assert!(format.decode(SIGN).is_nan(), "{dtype}");
                 }
+                Special::Finite => unreachable!("none of these"),
                 Special::AllOnes => {
                     assert_eq!(fnuz.map(|x| format.encode(x)), [0x7f, 0xff, 0x7f, 0xff]);
                     assert!(format.decode(0x7f).is_nan() && format.decode(0xff).is_nan());
@@ -242,7 +291,26 @@ mod tests {
         convert(DType::F8E4M3FN, DType::F64).unwrap()(&codes, bytemuck::cast_slice_mut(&mut back));
         assert_eq!(back[..3], [0.0, -0.3125, 1.0]);
         assert!(back[3].is_nan());
-        assert!(convert(DType::F32, DType::F8E8M0FNU).is_none());
         assert!(convert(DType::F8E4M3FN, DType::S32).is_none());
+    }
+
+    #[test]
+    fn floats_below_a_byte_have_no_infinities() {
+        let e2m1: Vec<f32> = (0..8).map(|code| F4E2M1FN::FORMAT.decode(code)).collect();
+        assert_eq!(e2m1, [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]);
+        assert_eq!(F4E2M1FN::FORMAT.decode(0x0f), -6.0);
+        let encoded = [1.25, 1.75, 100.0, -0.1, f64::NAN].map(|x| F4E2M1FN::FORMAT.encode(x));
+        assert_eq!(encoded, [2, 4, 7, 8, 8]);
+        assert_eq!([F6E2M3FN::FORMAT, F6E3M2FN::FORMAT].map(|f| f.decode(0x1f)), [7.5, 28.0]);
+        assert_eq!(F6E3M2FN::FORMAT.decode(0x21), -0.0625);
+    }
+
+    #[test]
+    fn powers_of_two_have_neither_sign_nor_zero() {
+        assert_eq!([0, 127, 254].map(decode_power), [2.0_f64.powi(-127), 1.0, 2.0_f64.powi(127)]);
+        assert!(decode_power(255).is_nan());
+        let encoded =
+            [1.0, 1.49, 1.5, 3.0, 0.0, -1.0, f64::INFINITY, 1e-60, 3e38].map(encode_power);
+        assert_eq!(encoded, [127, 127, 128, 129, 0, 255, 255, 0, 255]);
     }
 }

@@ -32,4 +32,5 @@ pub(super) mod select_and_scatter;
 pub(super) mod shape;
 pub(super) mod sort;
 pub(super) mod sort_key;
+pub(super) mod special;
 pub(super) mod transfer;

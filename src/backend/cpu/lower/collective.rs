@@ -5,10 +5,10 @@
 //! is one call per operand, each with an ordinal of its own.
 
 use super::{Lowering, first};
-use crate::backend::Reduction;
 use crate::backend::cpu::collective::{CollectiveCall, CollectiveKind};
 use crate::backend::cpu::step::{Collective, ProcessId, Slot, Step};
 use crate::backend::cpu::view::View;
+use crate::backend::{Reduction, Transfer};
 use crate::ifrt::{DType, Result, Status};
 use crate::stablehlo::op::{Binary, Collective as Groups};
 use crate::stablehlo::{OpData, OpKind, Value};
@@ -55,8 +55,27 @@ impl Lowering<'_> {
                     let cut = (*split_dimension, *concat_dimension, *split_count);
                     this.all_to_all(cut, collective, operand, result)
                 }),
+            OpKind::Infeed { .. } => self.transfer(op, Transfer::Infeed),
+            OpKind::Outfeed { .. } => self.transfer(op, Transfer::Outfeed),
+            OpKind::Send(transfer) => self.transfer(op, Transfer::Send(transfer.channel_id)),
+            OpKind::Recv(transfer) => self.transfer(op, Transfer::Receive(transfer.channel_id)),
             _ => Err(self.unimplemented(op)),
         }
+    }
+
+    fn transfer(&mut self, op: &OpData, transfer: Transfer) -> Result<()> {
+        let inputs =
+            op.operands.iter().map(|&operand| self.dense(operand)).collect::<Result<Vec<_>>>()?;
+        self.consume(&op.operands);
+        let mut outputs = Vec::with_capacity(op.results.len());
+        for &result in &op.results {
+            let ty = self.tensor(result)?;
+            let slot = self.new_slot(ty.size_bytes());
+            self.define(result, slot, View::from(&ty.shape));
+            outputs.push((slot, ty.size_bytes()));
+        }
+        self.steps.push(Step::Transfer { transfer, inputs, outputs });
+        Ok(())
     }
 
     fn process_id(&mut self, op: &OpData, id: ProcessId) -> Result<()> {

@@ -4,12 +4,13 @@ use super::{Lowering, Place, first};
 use crate::backend::cpu::fuse::Group;
 use crate::backend::cpu::kernels::carrier::{carrier, carrier_for};
 use crate::backend::cpu::kernels::elementwise::UnaryKernel;
-use crate::backend::cpu::kernels::{compare, convert, elementwise};
+use crate::backend::cpu::kernels::{compare, convert, elementwise, special};
 use crate::backend::cpu::step::Slot;
 use crate::backend::cpu::tile::{Node, TILE, TileKernel};
 use crate::backend::cpu::view::View;
 use crate::ifrt::{DType, Result, Status};
 use crate::stablehlo::entity::Entity;
+use crate::stablehlo::op::Chlo;
 use crate::stablehlo::{OpData, OpKind, TensorType, Value};
 
 /// The loops of an elementwise operation.
@@ -75,6 +76,8 @@ fn tile_kernel(kind: &OpKind, from: DType, to: DType) -> Option<TileKernel> {
     Some(match kind {
         OpKind::Unary(op) => TileKernel::Unary(elementwise::unary(*op, from)?),
         OpKind::Binary(op) => TileKernel::Binary(elementwise::binary(*op, from)?),
+        OpKind::Chlo(Chlo::Unary(op)) => TileKernel::Unary(special::unary(*op, from)?),
+        OpKind::Chlo(Chlo::Binary(op)) => TileKernel::Binary(special::binary(*op, from)?),
         OpKind::Compare { direction, compare_type } => {
             TileKernel::Binary(compare::compare(*direction, *compare_type, from)?)
         }

@@ -21,16 +21,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::buffer::{Block, Memory};
+use super::execute::Frame;
 use super::fuse::Group;
-use super::inline::inline;
 use super::kernels::batch_norm::Mode;
 use super::kernels::shape::Copy;
 use super::plan::plan;
 use super::step::{Body, Compute, Kernel, Program, Slot, Step};
 use super::tile::Node;
 use super::view::View;
+use crate::backend::Nobody;
 use crate::ifrt::{Code, Result, Shape, Status};
 use crate::stablehlo::entity::Entity;
+use crate::stablehlo::transform::{inline, simplify};
 use crate::stablehlo::{
     Block as HloBlock, Function, Literal, Module, OpData, OpKind, TensorType, Value,
 };
@@ -44,7 +46,8 @@ pub(crate) struct Compiled {
 
 /// Compiles a module that has passed the verifier.
 pub(crate) fn compile(module: &Module) -> Result<Compiled> {
-    let function = inline(&module.decompose_composites())?;
+    let function = inline(module, "main")?;
+    let function = simplify(&function, &evaluate)?;
     let mut lowering = Lowering::new(&function);
     let arguments = &function.blocks[function.entry].arguments;
     let parameter_types = lowering.tensors(arguments)?;
@@ -69,6 +72,20 @@ pub(crate) fn compile(module: &Module) -> Result<Compiled> {
     };
     plan(&mut program, &lowering.sizes);
     Ok(Compiled { program, parameter_types, result_types })
+}
+
+/// Runs a module without parameters, to know a shape.
+fn evaluate(module: &Module) -> Result<Vec<Literal>> {
+    let Compiled { program, result_types, .. } = compile(module)?;
+    let mut frame = Frame::new(Memory::default());
+    let results = frame.run(&program, Vec::new(), &Nobody)?;
+    let literals = results.iter().zip(result_types);
+    literals
+        .map(|(block, ty)| {
+            Literal::dense(ty, block.bytes())
+                .ok_or_else(|| Status::internal("a result of another size than its type"))
+        })
+        .collect()
 }
 
 /// Where a value is while its block is lowered.
@@ -139,6 +156,7 @@ impl<'f> Lowering<'f> {
         match &op.kind {
             OpKind::Constant(literal) => self.constant(op, literal),
             OpKind::Unary(_)
+            | OpKind::Chlo(_)
             | OpKind::Binary(_)
             | OpKind::Compare { .. }
             | OpKind::Select
@@ -181,6 +199,10 @@ impl<'f> Lowering<'f> {
             | OpKind::AllToAll { .. }
             | OpKind::CollectivePermute { .. }
             | OpKind::CollectiveBroadcast(_)
+            | OpKind::Infeed { .. }
+            | OpKind::Outfeed { .. }
+            | OpKind::Send(_)
+            | OpKind::Recv(_)
             | OpKind::PartitionId
             | OpKind::ReplicaId => self.collective(op),
             _ => Err(self.unimplemented(op)),

@@ -1,4 +1,4 @@
-//! Custom forms of the `check` dialect.
+//! Custom forms of the `check` and the `interpreter` dialect.
 
 use super::with_operands;
 use crate::ifrt::DType;
@@ -7,11 +7,45 @@ use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::text::cursor::Parsed;
 use crate::stablehlo::text::operation::{BodyReader, Statement};
 
+/// `%a : type` or `%a, probe_id = "name" : type`.
+pub(super) fn interpreter(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = with_operands(vec![reader.operand()?]);
+    let is_probe = reader.cursor.eat(",");
+    if is_probe {
+        reader.cursor.expect_word("probe_id")?;
+        reader.cursor.expect("=")?;
+        statement.set("probe_id", Attribute::String(reader.cursor.string()?));
+    }
+    statement.attributes.extend(reader.cursor.optional_dictionary(reader.aliases)?);
+    reader.cursor.expect(":")?;
+    let types = vec![reader.cursor.ty()?];
+    if is_probe {
+        statement.result_types.clone_from(&types);
+    }
+    statement.operand_types = Some(types);
+    Ok(statement)
+}
+
 /// The operation called `op`.
 pub(super) fn read(reader: &mut BodyReader<'_, '_>, op: &str) -> Parsed<Statement> {
     let mut statement = with_operands(vec![reader.operand()?]);
     reader.cursor.expect(",")?;
     let is_constant = op.ends_with("_const");
+    if op == "expect_serialized_eq" {
+        reader.cursor.expect_word("probe_id")?;
+        reader.cursor.expect("=")?;
+        statement.set("probe_id", Attribute::String(reader.cursor.string()?));
+        if reader.cursor.eat(",") {
+            reader.cursor.expect_word("iter")?;
+            reader.cursor.expect("=")?;
+            let iteration = Attribute::Integer(reader.cursor.integer()?, Some(DType::U32));
+            statement.set("iteration", iteration);
+        }
+        statement.attributes.extend(reader.cursor.optional_dictionary(reader.aliases)?);
+        reader.cursor.expect(":")?;
+        statement.operand_types = Some(vec![reader.cursor.ty()?]);
+        return Ok(statement);
+    }
     let mut types = Vec::new();
     if is_constant {
         let literal = reader.cursor.dense_literal()?;

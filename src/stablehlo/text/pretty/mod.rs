@@ -2,6 +2,7 @@
 //!
 //! A custom form is shorthand: it is read into the same attributes as the generic form has.
 
+mod chlo;
 mod control;
 mod elementwise;
 mod expectation;
@@ -78,7 +79,9 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, name: &str, start: usize) ->
         ("sdy", "propagation_barrier") => sharding::barrier(reader),
         ("sdy", "named_computation") => sharding::named_computation(reader),
         ("sdy", _) => sharding::collective(reader, op),
+        ("chlo", _) => chlo::read(reader, op),
         ("check", _) => expectation::read(reader, op),
+        ("interpreter", "print" | "probe") => expectation::interpreter(reader),
         ("stablehlo", _) if Unary::from_name(op).is_some() || Binary::from_name(op).is_some() => {
             elementwise::plain(reader)
         }

@@ -1,0 +1,11 @@
+//! From programs to simpler ones that mean the same, for whoever runs them.
+//!
+//! Modules given to these have passed the verifier.
+
+mod inline;
+mod piece;
+mod simplify;
+
+pub(crate) use inline::inline;
+pub(crate) use piece::piece;
+pub(crate) use simplify::simplify;
