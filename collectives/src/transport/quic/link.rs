@@ -103,6 +103,13 @@ impl Link {
         self.handshake_until.is_none()
     }
 
+    /// Whether the peer too has established it. What a dialler sends earlier cannot be read, and
+    /// makes the end of the handshake part of a large batch that is lost as a whole.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.is_established()
+            && (!self.dialled || self.connection.stats().frame_rx.handshake_done > 0)
+    }
+
     /// When something has to be done although nothing arrives.
     pub(super) fn timeout(&mut self) -> Option<Instant> {
         let timer = self.connection.poll_timeout();

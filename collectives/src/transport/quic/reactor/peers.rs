@@ -45,8 +45,13 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// How long after a path seemed to take only the smallest packets larger ones are tried again.
 const PACKET_SIZE_RETRY: Duration = Duration::from_secs(5);
 
-/// How long a handshake may take.
+/// How long a handshake may take before it is begun anew.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the handshake of another may take. A dialler takes it for complete a packet earlier, and
+/// to end it then tells that this process is gone: it is ended only when a dialler that is alive has
+/// long begun anew, or got that packet through.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Handshakes of others under way at a time; more are not answered.
 const HANDSHAKES: usize = 256;
@@ -87,7 +92,7 @@ impl State {
             self.server_config(self.socket.largest_packet_bytes(incoming.remote_address()));
         match self.endpoint.accept(incoming, now, &mut self.response, Some(config)) {
             Ok((handle, connection)) => {
-                self.add(Link::new(connection, handle, now + HANDSHAKE_TIMEOUT));
+                self.add(Link::new(connection, handle, now + ACCEPT_TIMEOUT));
             }
             Err(refused) => {
                 if let Some(transmit) = refused.response {
@@ -141,7 +146,7 @@ impl State {
                 Some(Link { ended: Some(end), .. }) => {
                     return Poll::Ready(Err(lost(rank, end)));
                 }
-                Some(link) if link.is_established() => return Poll::Ready(Ok(id)),
+                Some(link) if link.is_confirmed() => return Poll::Ready(Ok(id)),
                 _ => {}
             }
         }
