@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::algorithm::Algorithm;
 use crate::element::{ElementType, OperatorName};
 use crate::ids::Member;
 
@@ -112,6 +113,8 @@ pub struct Descriptor {
     pub key: Option<CollectiveKey>,
     /// The group, and the operation's place among those of the group.
     pub operation: OperationId,
+    /// How it is carried out.
+    pub algorithm: Algorithm,
 }
 
 impl Signature {
@@ -127,15 +130,32 @@ impl Signature {
             pairs: None,
         }
     }
+
+    /// Bytes of one member's operand, as [`Signature::count`] has it.
+    pub(crate) fn operand_bytes(&self) -> u64 {
+        let size = self.element.map_or(0, ElementType::size_bytes);
+        self.count.saturating_mul(size as u64)
+    }
 }
 
 impl GroupId {
+    /// The name, in the group of this name, of those on its host number `host`. It is not that of a
+    /// group of their own: their collectives are counted with those of the whole.
+    pub(crate) fn of_host(&self, host: usize) -> Self {
+        let hash = Sha256::new().chain_update(self.0).chain_update((host as u64).to_le_bytes());
+        Self::from_hash(hash)
+    }
+
     /// The name of `members` in this order.
     pub fn of(members: &[Member]) -> Self {
         let mut hash = Sha256::new();
         for member in members {
             hash.update(member.0.to_le_bytes());
         }
+        Self::from_hash(hash)
+    }
+
+    fn from_hash(hash: Sha256) -> Self {
         let mut id = [0; 16];
         id.copy_from_slice(&hash.finalize()[..16]);
         Self(id)
@@ -227,10 +247,14 @@ impl fmt::Display for Signature {
     }
 }
 
-/// The signature, and the program's key after it if there is one.
+/// The signature; after it the algorithm if it is neither the direct one nor shared memory, and the
+/// program's key if there is one.
 impl fmt::Display for Descriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.signature.fmt(f)?;
+        if !matches!(self.algorithm, Algorithm::Direct | Algorithm::Shared) {
+            write!(f, " by {}", self.algorithm)?;
+        }
         self.key.map_or(Ok(()), |key| write!(f, " as {key}"))
     }
 }
@@ -267,8 +291,12 @@ mod tests {
             },
             key: None,
             operation: OperationId { group: GroupId::of(&[Member(0)]), sequence: 3 },
+            algorithm: Algorithm::Direct,
         };
         assert_eq!(descriptor.to_string(), "all_reduce(sum, f32, 100 elements)");
+        descriptor.algorithm = Algorithm::Ring;
+        assert_eq!(descriptor.to_string(), "all_reduce(sum, f32, 100 elements) by ring");
+        descriptor.algorithm = Algorithm::Shared;
         descriptor.key =
             Some(CollectiveKey { launch: 7, program: 0xbeef, ordinal: 2, iteration: 1 });
         assert_eq!(

@@ -151,6 +151,11 @@ impl ElementType {
         }
     }
 
+    /// Whether they are integers or booleans: their reductions are exact in any order.
+    pub(crate) fn is_integer(self) -> bool {
+        self.supports(Reduction::Xor)
+    }
+
     /// Whether elements of this type can be reduced by `reduction`; the package's documentation
     /// has the table.
     pub fn supports(self, reduction: Reduction) -> bool {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::algorithm::Policy;
 use crate::{Attempt, DEFAULT_HEARTBEAT_TIMEOUT, InvalidJobId, JobId, Rank};
 
 /// This process's number among the processes of the job.
@@ -44,6 +45,12 @@ pub const COLLECTIVE_TIMEOUT: &str = "LOCKSTEP_COLLECTIVE_TIMEOUT";
 
 /// By which means a process reaches the others of its host.
 pub const TRANSPORT: &str = "LOCKSTEP_TRANSPORT";
+
+/// The algorithm of those collectives that it serves, instead of the table's.
+pub const ALGORITHM: &str = "LOCKSTEP_ALGORITHM";
+
+/// `1` when reductions are to have the same bits wherever the ranks run.
+pub const REPRODUCIBLE: &str = "LOCKSTEP_REPRODUCIBLE";
 
 /// A process's place in a job, as its launcher states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,12 +244,7 @@ impl Environment {
                 })
                 .ok_or_else(|| variables.invalid(COORDINATOR, "host:port"))?
                 .to_owned(),
-            coordinator_hosted: match variables.text(COORDINATOR_HOSTED).as_deref() {
-                None => false,
-                Some(text) if text == "0" => false,
-                Some(text) if text == "1" => true,
-                Some(_) => return Err(variables.invalid(COORDINATOR_HOSTED, "0 or 1")),
-            },
+            coordinator_hosted: variables.switch(COORDINATOR_HOSTED)?,
             job: job.map_err(|expected| variables.invalid(JOB, expected))?,
             attempt: Attempt(variables.parsed(ATTEMPT, "a number from 0")?.unwrap_or(0)),
             key: variables.key()?,
@@ -289,6 +291,29 @@ impl TransportChoice {
     ) -> Result<Self, EnvironmentError> {
         let variables = Variables(lookup);
         Ok(variables.parsed(TRANSPORT, "auto, shm or quic")?.unwrap_or_default())
+    }
+}
+
+impl Policy {
+    /// What this process's environment says; the table and the fastest order where it says nothing.
+    ///
+    /// # Errors
+    /// When a variable is set but names no algorithm, or is neither 0 nor 1.
+    pub fn from_process() -> Result<Self, EnvironmentError> {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    /// What the variables that `lookup` returns say.
+    ///
+    /// # Errors
+    /// As [`Policy::from_process`].
+    pub fn from_variables(
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, EnvironmentError> {
+        let variables = Variables(lookup);
+        let names = "direct, recursive_doubling, ring or two_level";
+        let algorithm = variables.parsed(ALGORITHM, names)?;
+        Ok(Self { algorithm, reproducible: variables.switch(REPRODUCIBLE)? })
     }
 }
 
@@ -380,6 +405,16 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<L> {
         }
     }
 
+    /// Whether the variable is 1; that it is 0 and that it is not there are the same.
+    fn switch(&self, variable: &'static str) -> Result<bool, EnvironmentError> {
+        match self.text(variable).as_deref() {
+            None => Ok(false),
+            Some(text) if text == "0" => Ok(false),
+            Some(text) if text == "1" => Ok(true),
+            Some(_) => Err(self.invalid(variable, "0 or 1")),
+        }
+    }
+
     fn counted(&self, variable: &'static str) -> Result<u32, EnvironmentError> {
         match self.parsed(variable, "a number from 1")? {
             Some(0) => Err(self.invalid(variable, "a number from 1")),
@@ -417,6 +452,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+    use crate::Algorithm;
 
     fn example() -> Environment {
         Environment {
@@ -527,5 +563,28 @@ mod tests {
         assert_eq!(limits(Some("5s")).unwrap().collective, Duration::from_secs(5));
         assert_eq!(limits(Some("5s")).unwrap().init, Duration::from_secs(300));
         assert!(limits(Some("0")).is_err());
+    }
+
+    #[test]
+    fn a_policy_is_the_tables_unless_the_environment_has_another() {
+        let policy = |algorithm: &'static str, reproducible: &'static str| {
+            Policy::from_variables(move |name| match name {
+                ALGORITHM => Some(algorithm.into()),
+                REPRODUCIBLE => Some(reproducible.into()),
+                _ => None,
+            })
+        };
+        assert_eq!(Policy::from_variables(|_| None).unwrap(), Policy::default());
+        for algorithm in Algorithm::ALL {
+            let text: &'static str = algorithm.to_string().leak();
+            let expected = Policy { algorithm: Some(algorithm), reproducible: true };
+            assert_eq!(policy(text, "1").unwrap(), expected);
+        }
+        for (algorithm, reproducible, culprit) in
+            [("shared", "0", "LOCKSTEP_ALGORITHM"), ("ring", "yes", "LOCKSTEP_REPRODUCIBLE")]
+        {
+            let error = policy(algorithm, reproducible).unwrap_err().to_string();
+            assert!(error.contains(culprit), "{error}");
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! - [`shared_memory`]: memory that the processes of one host share.
 //!
 //! All collectives move elements of every type. Those that reduce (all_reduce, reduce and
-//! reduce_scatter) know these, and fold them in the order of the group:
+//! reduce_scatter) know these:
 //!
 //! | elements | sum, product | min, max | and, or, xor | mean | function |
 //! |---|---|---|---|---|---|
@@ -24,6 +24,11 @@
 //! Integers wrap, a bool is 0 or 1, a NaN of any member is in every minimum and maximum, where -0
 //! is less than +0. Floats of 8 and 16 bits are folded in f32 and rounded once. The opaque ones
 //! are those of any size that arithmetic does not know.
+//!
+//! All members get the same bits, in every run (I4). Operands are folded in the order of the group,
+//! unless a reduction takes an [`Algorithm`] that folds them in another; a [`Policy`] that is
+//! reproducible takes none of those, so that the bits do not depend on where the members are
+//! either. A function is always applied in the order of the group.
 //!
 //! Bytes from a peer never panic and never allocate without a bound (invariant I5). Every wait has
 //! a deadline (I3). There is no global state: two jobs can live in one process (I6).
@@ -56,6 +61,7 @@ pub mod fuzzing {
     pub use crate::transport::fuzzing as transport;
 }
 
+pub use algorithm::{Algorithm, Cost, InvalidAlgorithm, Policy};
 pub use communicator::{
     Call, CollectiveCause, CollectiveError, Communicator, Group, GroupError, MAX_REASON_BYTES,
     MAX_SIDES, Participant, Side,

@@ -8,6 +8,7 @@ mod complex;
 mod minifloat;
 mod narrow;
 mod number;
+mod partial;
 
 use bytemuck::Zeroable;
 use half::{bf16, f16};
@@ -15,6 +16,8 @@ use half::{bf16, f16};
 use complex::Complex;
 use minifloat::{F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
 use narrow::Narrow;
+pub(crate) use partial::Partial;
+
 use number::{Arithmetic, Bitwise, Bool, Divide, Ordered};
 
 use crate::element::{ElementType, Operator, Reduction, ReductionFunction};

@@ -3,6 +3,7 @@
 //! Owns the numbering of members: they are dense in rank order, so rank 0's devices come first.
 //! A topology is made by the coordinator when the last rank has joined and never changes.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -20,6 +21,8 @@ pub struct Topology {
     ranks: Vec<RankInfo>,
     /// The first member of each rank, and behind them the number of members.
     first_members: Vec<u32>,
+    /// The lowest rank on the host of each rank.
+    hosts: Vec<Rank>,
 }
 
 /// One process of a job.
@@ -87,15 +90,19 @@ impl Topology {
             members = members.checked_add(info.devices).ok_or(TopologyError::TooManyDevices)?;
             first_members.push(members);
         }
-        Ok(Self { job, attempt, ranks, first_members })
+        let mut lowest: HashMap<&HostId, Rank> = HashMap::new();
+        let hosts =
+            ranks.iter().map(|info| *lowest.entry(&info.host).or_insert(info.rank)).collect();
+        Ok(Self { job, attempt, ranks, first_members, hosts })
     }
 
     /// The topology of a process that is alone and has no address.
     pub(crate) fn solo(devices: u32) -> Self {
         #[expect(clippy::expect_used, reason = "the text is a valid id, as a test shows")]
         let job = JobId::new("solo").expect("a valid job id");
+        let rank = Rank(0);
         let info = RankInfo {
-            rank: Rank(0),
+            rank,
             host: HostId::of_this_host(),
             process_id: std::process::id(),
             devices,
@@ -103,7 +110,7 @@ impl Topology {
             fingerprint: Fingerprint([0; 32]),
         };
         let first_members = vec![0, devices];
-        Self { job, attempt: Attempt(0), ranks: vec![info], first_members }
+        Self { job, attempt: Attempt(0), ranks: vec![info], first_members, hosts: vec![rank] }
     }
 
     /// The job.
@@ -140,6 +147,11 @@ impl Topology {
     pub fn neighbours_of(&self, rank: Rank) -> impl Iterator<Item = Rank> {
         let host = self.rank(rank).map(|info| &info.host);
         self.ranks.iter().filter(move |info| Some(&info.host) == host).map(|info| info.rank)
+    }
+
+    /// The lowest rank on the host that `rank` runs on; `None` when the job has no such rank.
+    pub fn host_of(&self, rank: Rank) -> Option<Rank> {
+        self.hosts.get(usize::try_from(rank.0).ok()?).copied()
     }
 
     /// The process that holds `member`; `None` when the job has no such member.
@@ -232,6 +244,8 @@ mod tests {
         let neighbours: Vec<_> = topology.neighbours_of(Rank(3)).collect();
         assert_eq!(neighbours, [Rank(2), Rank(3)]);
         assert_eq!(topology.neighbours_of(Rank(4)).count(), 0);
+        let hosts = [0, 1, 2, 3, 4].map(|rank| topology.host_of(Rank(rank)));
+        assert_eq!(hosts, [Some(0), Some(0), Some(2), Some(2), None].map(|host| host.map(Rank)));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::transport::shm::ShmTransport;
 use crate::transport::{LocalTransport, Transport};
 use crate::{
     Communicator, Coordinator, EndpointError, Environment, EnvironmentError, FlightLog,
-    FlightRecorder, JobSecret, JoinError, JoinOptions, Limits, Member, Rank, RendezvousError,
-    SecretError, Session, SessionError, Topology, TransportChoice, environment,
+    FlightRecorder, JobSecret, JoinError, JoinOptions, Limits, Member, Policy, Rank,
+    RendezvousError, SecretError, Session, SessionError, Topology, TransportChoice, environment,
 };
 
 /// How long a process that leaves waits for its peers to have what it sent.
@@ -107,6 +107,7 @@ pub enum WorldError {
 
 impl World {
     /// The world that the launcher's environment describes; without a launcher, a world of one.
+    /// Its collectives choose their algorithms as the environment says ([`Policy::from_process`]).
     ///
     /// # Errors
     /// When the environment is wrong or incomplete, or the job cannot be joined.
@@ -119,9 +120,9 @@ impl World {
     /// # Errors
     /// As [`World::from_environment`], and when shared memory is chosen but cannot be had.
     pub fn from_environment_over(choice: TransportChoice) -> Result<Self, WorldError> {
-        let limits = Limits::from_process()?;
-        match Environment::from_process()? {
-            Some(environment) => Self::join_over(&environment, limits, choice),
+        let (limits, policy) = (Limits::from_process()?, Policy::from_process()?);
+        let mut world = match Environment::from_process()? {
+            Some(environment) => Self::join_over(&environment, limits, choice)?,
             None => {
                 let devices = environment::devices_of_process()?;
                 tracing::info!(
@@ -133,9 +134,13 @@ impl World {
                     tracing::info!("its devices share no memory: {reason}");
                 }
                 world.require(choice)?;
-                Ok(world)
+                world
             }
+        };
+        for communicator in &mut world.communicators {
+            *communicator = communicator.with_policy(policy);
         }
+        Ok(world)
     }
 
     /// Joins the job that `environment` describes, whatever the process's own environment says.

@@ -1,9 +1,13 @@
 //! All-gather: every member gets all operands one after the other, in the order of the group.
 //!
-//! 1 step: the operand to everyone. Sends (P-1) S. The output is P S.
+//! 1 step: the operand to everyone. Sends (P-1) S. So it is done directly; `recursive_doubling`,
+//! `ring` and `two_level` have other ways. The output is P S.
 
+use super::chunk::Chunks;
+use super::two_level::Near;
 use super::{
-    Collective, Operand, Run, expect_elements, expect_length, incoming, outgoing, pieces_mut,
+    Algorithm, Collective, Operand, Run, expect_elements, expect_length, incoming, outgoing,
+    pieces_mut, recursive_doubling, ring, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
@@ -48,8 +52,22 @@ impl Collective for AllGather<'_> {
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
-        let mut pieces = pieces_mut(self.output, run.members().len());
+        let count = run.members().len();
+        let chunks = Chunks::new(self.element, self.output.len(), count);
+        let mut pieces = pieces_mut(self.output, count);
         self.input.copy_to(pieces[run.position]);
+        match run.algorithm {
+            Algorithm::RecursiveDoubling => {
+                return recursive_doubling::all_gather(run, self.output);
+            }
+            Algorithm::Ring => return ring::all_gather(run, &chunks, self.output),
+            Algorithm::TwoLevel => {
+                let own = pieces[run.position].to_vec();
+                let near = Near::open(run, &[])?;
+                return two_level::all_gather(run, near, &chunks, &own, self.output);
+            }
+            Algorithm::Direct | Algorithm::Shared => {}
+        }
         let own = &*std::mem::take(&mut pieces[run.position]);
         let sends = outgoing(run, |_| own);
         let mut receives = incoming(run, pieces);

@@ -6,6 +6,8 @@
 //! | S up to 4 KiB, or P = 2 | 1: the operand to everyone | (P-1) S | (P-1) S |
 //! | larger | 2: chunk j to its owner, who folds; the folded to everyone | 2 (P-1)/P S | (P-1)/P S |
 //!
+//! So it is done directly; `recursive_doubling`, `ring` and `two_level` have other ways.
+//!
 //! In shared memory everyone folds all operands where they lie, or, if they are larger than 64 KiB
 //! and P > 2, its own chunk of them, which all others then read: 2 rounds, scratch S/P.
 //!
@@ -20,20 +22,21 @@
 use smallvec::SmallVec;
 
 use super::chunk::Chunks;
+use super::two_level::Near;
 use super::{
-    Collective, Operand, Run, contributions, expect_elements, expect_length, expect_operator,
-    incoming, outgoing, sources,
+    Algorithm, Collective, Operand, Run, contributions, expect_elements, expect_length,
+    expect_operator, incoming, outgoing, recursive_doubling, ring, sources, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
-use crate::reduce::fold;
+use crate::reduce::{Partial, fold};
 use crate::transport::TransportError;
 use crate::transport::shm::{Opened, Presence};
 
 /// The longest operand that more than two send to everyone whole: up to here a step costs more than
 /// bytes. For two, chunks would be as many bytes in twice the steps.
-const ONE_STEP_BYTES: usize = 4096;
+pub(super) const ONE_STEP_BYTES: usize = 4096;
 
 /// The longest operand in shared memory that everyone folds whole if there are more than two.
 const WHOLE_BYTES: usize = 64 << 10;
@@ -79,6 +82,30 @@ impl Collective for AllReduce<'_> {
         let own = input.source();
         if run.is_alone() {
             return run.exchange_fold(element, &operator, &[], own, output);
+        }
+        if let Some(partial) = Partial::new(element, &operator) {
+            let chunks = Chunks::new(element, input.len(), run.members().len());
+            let chunk = chunks.range(run.position);
+            let operand = input.bytes(output);
+            match run.algorithm {
+                Algorithm::RecursiveDoubling => {
+                    let folded = recursive_doubling::all_reduce(run, &partial, operand)?;
+                    output.copy_from_slice(&folded);
+                    return Ok(());
+                }
+                Algorithm::Ring => {
+                    let folded = ring::reduce_scatter(run, &partial, &chunks, operand)?;
+                    output[chunk].copy_from_slice(&folded);
+                    return ring::all_gather(run, &chunks, output);
+                }
+                Algorithm::TwoLevel => {
+                    let mut near = Near::open(run, operand)?;
+                    let folded =
+                        two_level::reduce_scatter(run, &mut near, &partial, &chunks, operand)?;
+                    return two_level::all_gather(run, near, &chunks, &folded, output);
+                }
+                Algorithm::Direct | Algorithm::Shared => {}
+            }
         }
         if input.len() <= ONE_STEP_BYTES || run.members().len() == 2 {
             // In place the operand goes out while its memory is written.

@@ -8,6 +8,10 @@
 //! ([`Collective::contribution`]) there are no further steps: each member combines what it
 //! received. Otherwise the steps of [`Collective::exchange`] follow. Both give the same bits, and
 //! neither writes output before all members are known to agree.
+//!
+//! Each collective's file has its direct form, in which every member exchanges with every other.
+//! The other algorithms have a file each (`recursive_doubling`, `ring`, `two_level`), and `choice`
+//! has the table that says which is taken.
 
 mod all_gather;
 mod all_reduce;
@@ -15,15 +19,21 @@ mod all_to_all;
 pub(crate) mod all_to_all_v;
 mod barrier;
 mod broadcast;
+mod choice;
 mod chunk;
 mod collective_permute;
+mod cost;
 mod gather;
+mod hosts;
 mod operand;
+mod recursive_doubling;
 mod reduce;
 mod reduce_scatter;
+mod ring;
 mod scatter;
 mod send;
 mod send_recv;
+mod two_level;
 
 pub(crate) use all_gather::AllGather;
 pub(crate) use all_reduce::AllReduce;
@@ -31,8 +41,11 @@ pub(crate) use all_to_all::AllToAll;
 pub(crate) use all_to_all_v::{AllToAllV, Counts, Disagreement, Layout};
 pub(crate) use barrier::Barrier;
 pub(crate) use broadcast::Broadcast;
+pub use choice::{Algorithm, InvalidAlgorithm, Policy};
 pub(crate) use collective_permute::CollectivePermute;
+pub use cost::Cost;
 pub(crate) use gather::Gather;
+pub(crate) use hosts::Hosts;
 pub(crate) use operand::Operand;
 pub(crate) use reduce::Reduce;
 pub(crate) use reduce_scatter::ReduceScatter;
@@ -48,7 +61,7 @@ use crate::descriptor::Signature;
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::Source;
-use crate::transport::shm::{Opened, Presence};
+use crate::transport::shm::{Opened, Presence, SharedGroup};
 use crate::transport::{Incoming, Outgoing, Step, Transport, TransportError};
 
 /// One collective with one member's operands.
@@ -130,6 +143,12 @@ pub(crate) struct Run<'a> {
     pub(crate) transport: &'a dyn Transport,
     /// The place of this member in the group.
     pub(crate) position: usize,
+    /// How to exchange what does not fit into the opening.
+    pub(crate) algorithm: Algorithm,
+    /// Where the members are.
+    pub(crate) hosts: &'a Hosts,
+    /// The memory that the members of this host share, for two levels.
+    pub(crate) nearby: Option<&'a SharedGroup>,
     /// The next exchange; every member counts the same.
     pub(crate) step: Step<'a>,
 }
@@ -185,12 +204,34 @@ impl<'a> Run<'a> {
             inputs.insert(position, own.map(|own| &own[range.clone()]));
             crate::reduce::fold(element, operator, &inputs, &mut output[range]);
         };
-        if self.is_alone() {
-            fold(0, &[]);
-            return Ok(());
+        self.exchange_views(sends, &sources, length_bytes, &mut fold)
+    }
+
+    /// One step that shows what it receives, `length_bytes` from each of `sources`, as
+    /// [`Transport::exchange_views`] does; once, without a view, if there are no sources.
+    pub(crate) fn exchange_views(
+        &mut self,
+        sends: &[Outgoing<'_>],
+        sources: &[Member],
+        length_bytes: usize,
+        read: &mut dyn FnMut(usize, &[&[u8]]),
+    ) -> Result<(), TransportError> {
+        if !sources.is_empty() {
+            let step = self.next_step();
+            return self.transport.exchange_views(&step, sends, sources, length_bytes, read);
         }
-        let step = self.next_step();
-        self.transport.exchange_views(&step, sends, &sources, length_bytes, &mut fold)
+        if sends.is_empty() {
+            self.pass();
+        } else {
+            self.exchange(sends, &mut [])?;
+        }
+        read(0, &[]);
+        Ok(())
+    }
+
+    /// A step of the others in which this member does nothing.
+    pub(crate) fn pass(&mut self) {
+        self.step.index += 1;
     }
 
     fn next_step(&mut self) -> Step<'a> {

@@ -1,16 +1,18 @@
 //! Reduce-scatter: member j gets the fold of everyone's jth piece, in the order of the group.
 //!
-//! 1 step: piece j to member j, who folds. Sends (P-1)/P S, scratch (P-1)/P S. The output is S/P;
-//! in place it is piece j of the operand, whose other pieces stay as they were.
+//! 1 step: piece j to member j, who folds. Sends (P-1)/P S, scratch (P-1)/P S. So it is done
+//! directly; `ring` and `two_level` have other ways. The output is S/P; in place it is piece j of the operand, whose other pieces stay as they were.
 
+use super::chunk::Chunks;
+use super::two_level::Near;
 use super::{
-    Collective, Operand, Run, expect_elements, expect_length, expect_operator, expect_pieces,
-    outgoing, piece, pieces_mut, sources,
+    Algorithm, Collective, Operand, Run, expect_elements, expect_length, expect_operator,
+    expect_pieces, outgoing, piece, pieces_mut, ring, sources, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
-use crate::reduce::fold;
+use crate::reduce::{Partial, fold};
 use crate::transport::TransportError;
 
 pub(crate) struct ReduceScatter<'a> {
@@ -72,6 +74,24 @@ impl Collective for ReduceScatter<'_> {
         let count = run.members().len();
         let position = run.position;
         let Self { element, operator, ref input, ref mut output } = *self;
+        if let Some(partial) = Partial::new(element, &operator) {
+            let chunks = Chunks::new(element, input.len(), count);
+            let operand = input.bytes(output);
+            let folded = match run.algorithm {
+                Algorithm::Ring => Some(ring::reduce_scatter(run, &partial, &chunks, operand)?),
+                Algorithm::TwoLevel => {
+                    let mut near = Near::open(run, operand)?;
+                    Some(two_level::reduce_scatter(run, &mut near, &partial, &chunks, operand)?)
+                }
+                Algorithm::Direct | Algorithm::RecursiveDoubling | Algorithm::Shared => None,
+            };
+            if let Some(folded) = folded {
+                let place =
+                    if input.is_within() { chunks.range(position) } else { 0..folded.len() };
+                output[place].copy_from_slice(&folded);
+                return Ok(());
+            }
+        }
         match input {
             Operand::Apart(input) => {
                 let sends = outgoing(run, |index| piece(input, index, count));

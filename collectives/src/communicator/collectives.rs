@@ -21,7 +21,8 @@ use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 
 impl Communicator {
-    /// Folds the inputs of all members, in the order of the group, into the output of each.
+    /// Folds the inputs of all members into the output of each, in the order of the group unless the
+    /// algorithm has another ([`Policy`](crate::Policy)).
     ///
     /// `input` and `output`: equally long.
     ///
@@ -349,7 +350,9 @@ impl Communicator {
                 let cause = CollectiveCause::Counts { sender, receiver, sent, expected };
                 let signature = all_to_all_v::signature(element);
                 let operation = self.operation(group, sequence).id;
-                let descriptor = Box::new(Descriptor { signature, key: call.key, operation });
+                let algorithm = self.algorithm(group, &signature);
+                let descriptor =
+                    Box::new(Descriptor { signature, key: call.key, operation, algorithm });
                 CollectiveError { descriptor, group: group.members().to_vec(), cause }
             })
         });

@@ -232,6 +232,7 @@ mod tests {
             signature: Signature::new(CollectiveKind::AllGather, ElementType::U8, count),
             key: None,
             operation: OperationId { group: GroupId::of(&[Member(0)]), sequence: 5 },
+            algorithm: crate::Algorithm::Direct,
         }
     }
 

@@ -78,5 +78,6 @@ fn descriptor() -> Descriptor {
         signature: Signature::new(CollectiveKind::AllToAll, ElementType::BF16, 4096),
         key: Some(CollectiveKey { launch: 3, program: 0xbeef, ordinal: 2, iteration: 1 }),
         operation: OperationId { group: GroupId::of(&[Member(0), Member(1)]), sequence: 7 },
+        algorithm: crate::Algorithm::Ring,
     }
 }

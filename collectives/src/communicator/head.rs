@@ -2,27 +2,32 @@
 //!
 //! Members of one host read each other's words where they lie; equal words are equal descriptors.
 
+use crate::algorithm::Algorithm;
 use crate::descriptor::{
     CollectiveKey, CollectiveKind, Descriptor, GroupId, OperationId, Signature,
 };
 use crate::element::{ElementType, OperatorName, Reduction};
 use crate::transport::shm::Head;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What of a descriptor is there.
 const HAS_ROOT: u64 = 1 << 32;
 const HAS_PAIRS: u64 = 1 << 33;
 const HAS_KEY: u64 = 1 << 34;
 
+/// Where the code of the algorithm begins in the same word.
+const ALGORITHM_SHIFT: u32 = 40;
+
 /// The code of what is not there; all others are the place among all of a kind, from 1.
 const NONE: u8 = 0;
 const OPAQUE: u8 = 255;
 const FUNCTION: u8 = 255;
+const SHARED: u8 = 255;
 
 /// The words of `descriptor`: equal if and only if the descriptors are.
 pub(super) fn encode(descriptor: &Descriptor) -> Head {
-    let Descriptor { signature, key, operation } = descriptor;
+    let Descriptor { signature, key, operation, algorithm } = descriptor;
     let Signature { kind, reduction, element, count, root, pairs } = *signature;
     let (element, element_bytes) = match element {
         Some(ElementType::Opaque { size_bytes }) => (OPAQUE, size_bytes),
@@ -43,7 +48,8 @@ pub(super) fn encode(descriptor: &Descriptor) -> Head {
     let [group, more_group] = bytemuck::cast::<[u8; 16], [[u8; 8]; 2]>(operation.group.0);
     let mut head = [0; _];
     head[0] = terms;
-    head[1] = present | u64::from(root.unwrap_or(0));
+    let algorithm = u64::from(algorithm_code(*algorithm)) << ALGORITHM_SHIFT;
+    head[1] = present | algorithm | u64::from(root.unwrap_or(0));
     head[2] = count;
     head[3] = pairs.unwrap_or(0);
     head[4] = launch;
@@ -82,6 +88,11 @@ pub(super) fn decode(head: &Head) -> Result<Descriptor, HeadError> {
         OPAQUE => Some(ElementType::Opaque { size_bytes: low(terms >> 32)? }),
         code => Some(of_code(ElementType::ARITHMETIC, element_code, code)?),
     };
+    let [.., algorithm, _, _] = root.to_le_bytes();
+    let algorithm = match algorithm {
+        SHARED => Algorithm::Shared,
+        code => of_code(Algorithm::ALL, algorithm_code, code)?,
+    };
     let has = |part: u64| present & part != 0;
     let descriptor = Descriptor {
         signature: Signature {
@@ -105,6 +116,7 @@ pub(super) fn decode(head: &Head) -> Result<Descriptor, HeadError> {
             group: GroupId(bytemuck::cast([group.to_le_bytes(), more_group.to_le_bytes()])),
             sequence,
         },
+        algorithm,
     };
     // Words that say the same in another way are of another version, or of nobody.
     if version == VERSION && encode(&descriptor) == *head { Ok(descriptor) } else { Err(HeadError) }
@@ -118,6 +130,16 @@ fn of_code<T: Copy, const N: usize>(
     code: u8,
 ) -> Result<T, HeadError> {
     all.into_iter().find(|value| code_of(*value) == code).ok_or(HeadError)
+}
+
+fn algorithm_code(algorithm: Algorithm) -> u8 {
+    match algorithm {
+        Algorithm::Direct => 1,
+        Algorithm::RecursiveDoubling => 2,
+        Algorithm::Ring => 3,
+        Algorithm::TwoLevel => 4,
+        Algorithm::Shared => SHARED,
+    }
 }
 
 fn kind_code(kind: CollectiveKind) -> u8 {
@@ -211,6 +233,7 @@ mod tests {
                 iteration: u64::MAX,
             }),
             operation: OperationId { group: GroupId([0xff; 16]), sequence: u64::MAX },
+            algorithm: Algorithm::Shared,
         }
     }
 

@@ -20,13 +20,13 @@ mod wire;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub use error::{CollectiveCause, CollectiveError, MAX_SIDES, Participant, Side};
 
-use crate::algorithm::{Collective, Run};
-use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, next_epoch};
+use crate::algorithm::{Algorithm, Collective, Cost, Hosts, Policy, Run};
+use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, Signature, next_epoch};
 use crate::flight::FlightRecorder;
 use crate::ids::{Member, Rank};
 use crate::transport::shm::SharedGroup;
@@ -44,6 +44,7 @@ pub const MAX_REASON_BYTES: usize = 4096;
 #[derive(Clone)]
 pub struct Communicator {
     shared: Arc<Shared>,
+    policy: Policy,
 }
 
 struct Shared {
@@ -61,6 +62,10 @@ struct Course {
     sequence: AtomicU64,
     /// The memory that its members share.
     shared: Option<SharedGroup>,
+    /// Where its members are.
+    hosts: Hosts,
+    /// Where not all share memory: what those of this member's host share, once it is needed.
+    nearby: OnceLock<Option<SharedGroup>>,
 }
 
 /// An ordered list of members that run collectives together, as one of them sees it.
@@ -160,7 +165,54 @@ impl Communicator {
         recorder: Arc<FlightRecorder>,
     ) -> Self {
         let courses = Mutex::new(HashMap::new());
-        Self { shared: Arc::new(Shared { member, transport, timeout, recorder, courses }) }
+        let shared = Shared { member, transport, timeout, recorder, courses };
+        Self { shared: Arc::new(shared), policy: Policy::default() }
+    }
+
+    /// The same member, choosing algorithms by `policy`. The other members do so too, or their
+    /// collectives fail with [`CollectiveCause::Mismatch`].
+    #[must_use]
+    pub fn with_policy(&self, policy: Policy) -> Self {
+        Self { shared: Arc::clone(&self.shared), policy }
+    }
+
+    /// By what this member chooses algorithms.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// The algorithm of a collective of `group` with these terms, and what it costs the member that
+    /// sends most, where the collective has more than one form. Nothing of it counts that goes
+    /// through the memory which this member's host shares.
+    pub fn plan(&self, group: &Group, signature: &Signature) -> (Algorithm, Option<Cost>) {
+        let algorithm = self.algorithm(group, signature);
+        let is_shared = self.nearby(group, algorithm).is_some();
+        let hosts = &group.course.hosts;
+        let costs = (0..hosts.members())
+            .filter_map(|position| algorithm.cost(signature, hosts, position, is_shared));
+        (algorithm, costs.max_by_key(|cost| cost.sent_bytes))
+    }
+
+    fn algorithm(&self, group: &Group, signature: &Signature) -> Algorithm {
+        match group.course.shared {
+            Some(_) => Algorithm::Shared,
+            None => Algorithm::choose(&self.policy, signature, &group.course.hosts),
+        }
+    }
+
+    /// What the members of this host share, for an algorithm that has use for it.
+    fn nearby<'a>(&self, group: &'a Group, algorithm: Algorithm) -> Option<&'a SharedGroup> {
+        if algorithm != Algorithm::TwoLevel {
+            return None;
+        }
+        let Course { hosts, nearby, .. } = &*group.course;
+        let claim = || {
+            let (host, place) = hosts.of(group.position);
+            let id = group.id.of_host(hosts.index_of(group.position));
+            let several = host.members.len() > 1;
+            several.then(|| self.shared.transport.shared_group(id, &host.members, place)).flatten()
+        };
+        nearby.get_or_init(claim).as_ref()
     }
 
     /// The member whose collectives these are.
@@ -209,7 +261,8 @@ impl Communicator {
         let course = courses.entry(id).or_insert_with(|| {
             let others = members.len() > 1;
             let shared = others.then(|| transport.shared_group(id, members, position)).flatten();
-            Arc::new(Course { sequence: AtomicU64::new(0), shared })
+            let hosts = Hosts::new(members, |member| transport.host_of(member));
+            Arc::new(Course { sequence: AtomicU64::new(0), shared, hosts, nearby: OnceLock::new() })
         });
         Arc::clone(course)
     }
@@ -283,11 +336,10 @@ impl Communicator {
         let group = call.group;
         let operation = self.operation(group, sequence);
         let (start, timeout) = (transport.now(), call.timeout.unwrap_or(*timeout));
-        let descriptor = Descriptor {
-            signature: collective.signature(),
-            key: call.key,
-            operation: operation.id,
-        };
+        let signature = collective.signature();
+        let algorithm = self.algorithm(group, &signature);
+        let descriptor =
+            Descriptor { signature, key: call.key, operation: operation.id, algorithm };
         let ticket = recorder.begin(start, *member, group.members.len(), &descriptor);
         let participation = Participation {
             descriptor,
@@ -296,6 +348,9 @@ impl Communicator {
             run: Run {
                 transport: &**transport,
                 position: group.position,
+                algorithm,
+                hosts: &group.course.hosts,
+                nearby: self.nearby(group, algorithm),
                 step: Step {
                     operation,
                     index: 0,
@@ -342,7 +397,7 @@ impl fmt::Debug for Course {
         f.debug_struct("Course")
             .field("sequence", &self.sequence)
             .field("is_shared", &self.shared.is_some())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

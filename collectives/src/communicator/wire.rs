@@ -9,9 +9,9 @@
 use crate::communicator::error::CollectiveCause;
 use crate::descriptor::Descriptor;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
-/// Room for the descriptor and what goes before it. The longest descriptor takes 110 bytes.
+/// Room for the descriptor and what goes before it. The longest descriptor takes 111 bytes.
 const HEAD_BYTES: usize = 128;
 
 /// The longest contribution that travels in the opening itself.
@@ -113,6 +113,7 @@ mod tests {
                 iteration: u64::MAX,
             }),
             operation: OperationId { group: GroupId([0xff; 16]), sequence: u64::MAX },
+            algorithm: crate::Algorithm::Shared,
         }
     }
 

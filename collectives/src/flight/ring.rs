@@ -189,6 +189,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::Algorithm;
     use crate::descriptor::{CollectiveKind, GroupId, OperationId};
     use crate::element::ElementType;
 
@@ -197,7 +198,8 @@ mod tests {
     fn descriptor(sequence: u64) -> Descriptor {
         let signature = Signature::new(CollectiveKind::AllGather, ElementType::I16, 6);
         let group = GroupId([1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
-        Descriptor { signature, key: None, operation: OperationId { group, sequence } }
+        let operation = OperationId { group, sequence };
+        Descriptor { signature, key: None, operation, algorithm: Algorithm::Direct }
     }
 
     #[test]

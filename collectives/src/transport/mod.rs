@@ -135,6 +135,12 @@ pub trait Transport: Send + Sync {
     /// The rank whose process has `member`; `None` if the job has no such member.
     fn rank_of(&self, member: Member) -> Option<Rank>;
 
+    /// The host of `member`, by the lowest rank there, the same for all members; `None` if the job
+    /// has no such member. Here every process is a host.
+    fn host_of(&self, member: Member) -> Option<Rank> {
+        self.rank_of(member)
+    }
+
     /// Sends and receives everything named, all at the same time, and returns when all is done:
     /// the slices of `sends` may change again, those of `receives` are filled.
     ///

@@ -124,6 +124,10 @@ impl Transport for QuicTransport {
         self.reactor.topology.rank_of(member)
     }
 
+    fn host_of(&self, member: Member) -> Option<Rank> {
+        self.reactor.topology.host_of(self.rank_of(member)?)
+    }
+
     fn exchange(
         &self,
         step: &Step<'_>,

@@ -32,7 +32,18 @@ struct Shared {
     woken: Condvar,
     /// The rank of each member.
     ranks: Vec<Rank>,
+    /// The lowest rank on the host of each rank.
+    hosts: Vec<Rank>,
     latency: Duration,
+}
+
+/// What a member has put on the network so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Exchanges that it took part in.
+    pub exchanges: usize,
+    /// Bytes that it sent in them.
+    pub bytes: usize,
 }
 
 struct State {
@@ -48,6 +59,8 @@ struct State {
     isolated: Vec<Rank>,
     /// By member.
     arrived: Vec<HashMap<Tag, Vec<u8>>>,
+    /// By member.
+    sent: Vec<Sent>,
     /// What each rank has heard.
     news: HashMap<Rank, News>,
     dead: Vec<RankFailure>,
@@ -73,8 +86,15 @@ enum What {
 }
 
 impl Simulation {
-    /// A job whose rank `r` has `devices[r]` members; a message to another rank takes `latency`.
+    /// A job whose rank `r` has `devices[r]` members and a host of its own; a message to another
+    /// rank takes `latency`.
     pub fn new(devices: &[u32], latency: Duration) -> Self {
+        let hosts: Vec<usize> = (0..devices.len()).collect();
+        Self::on_hosts(devices, &hosts, latency)
+    }
+
+    /// As [`Simulation::new`], with rank `r` on the host with the number `hosts[r]`.
+    pub fn on_hosts(devices: &[u32], hosts: &[usize], latency: Duration) -> Self {
         let ranks: Vec<Rank> = devices
             .iter()
             .zip(0..)
@@ -88,10 +108,14 @@ impl Simulation {
             held: Vec::new(),
             isolated: Vec::new(),
             arrived: ranks.iter().map(|_| HashMap::new()).collect(),
+            sent: vec![Sent::default(); ranks.len()],
             news: ranks.iter().map(|&rank| (rank, News::default())).collect(),
             dead: Vec::new(),
         };
-        let shared = Shared { state: Mutex::new(state), woken: Condvar::new(), ranks, latency };
+        let lowest = |host| (0..).zip(hosts).find(|(_, other)| *other == host);
+        let hosts = hosts.iter().filter_map(lowest).map(|(rank, _)| Rank(rank)).collect();
+        let (state, woken) = (Mutex::new(state), Condvar::new());
+        let shared = Shared { state, woken, ranks, hosts, latency };
         Self { shared: Arc::new(shared) }
     }
 
@@ -118,6 +142,11 @@ impl Simulation {
                 .collect();
             threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
         })
+    }
+
+    /// What every member has sent so far.
+    pub fn sent(&self) -> Vec<Sent> {
+        self.state().sent.clone()
     }
 
     /// Has `member` sleep.
@@ -268,6 +297,10 @@ impl Transport for Simulation {
         self.shared.ranks.get(member.0 as usize).copied()
     }
 
+    fn host_of(&self, member: Member) -> Option<Rank> {
+        self.shared.hosts.get(self.rank_of(member)?.0 as usize).copied()
+    }
+
     fn exchange(
         &self,
         step: &Step<'_>,
@@ -282,6 +315,10 @@ impl Transport for Simulation {
         let mut state = self.state();
         if let Some(death) = state.death(own) {
             return Err(death);
+        }
+        if let Some(sent) = state.sent.get_mut(me.0 as usize) {
+            sent.exchanges += 1;
+            sent.bytes += sends.iter().map(|send| send.bytes.len()).sum::<usize>();
         }
         for send in sends {
             if let Some(to) = self.rank_of(send.to) {

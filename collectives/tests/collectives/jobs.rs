@@ -20,9 +20,17 @@ pub(crate) trait Job {
     fn run(&self, timeout: Duration, body: &(dyn Fn(Communicator) + Sync));
 }
 
+/// What a message of a simulated job takes.
+pub(crate) const LATENCY: Duration = Duration::from_micros(50);
+
 /// A simulated job whose rank `r` has `devices[r]` members.
 pub(crate) fn sim(devices: &[u32]) -> Sim {
-    Sim(Simulation::new(devices, Duration::from_micros(50)))
+    Sim(Simulation::new(devices, LATENCY))
+}
+
+/// A simulated job whose rank `r` has one member and is on the host with the number `hosts[r]`.
+pub(crate) fn sim_on(hosts: &[usize]) -> Sim {
+    Sim(Simulation::on_hosts(&vec![1; hosts.len()], hosts, LATENCY))
 }
 
 pub(crate) struct Sim(pub(crate) Simulation);
@@ -58,16 +66,21 @@ impl Job for Local {
 
 /// A job over loopback whose rank `r` has `devices[r]` members and a socket of its own.
 pub(crate) fn quic(devices: &[u32]) -> Quic {
+    quic_on(devices, &vec![0; devices.len()])
+}
+
+/// As [`quic`], with rank `r` on the host with the number `hosts[r]`.
+pub(crate) fn quic_on(devices: &[u32], hosts: &[u64]) -> Quic {
     let secret = JobSecret::generate().unwrap();
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut sockets = Vec::new();
     let mut ranks = Vec::new();
-    for (&devices, rank) in devices.iter().zip((0..).map(Rank)) {
+    for ((&devices, &host), rank) in devices.iter().zip(hosts).zip((0..).map(Rank)) {
         let identity = Identity::new(&secret, PeerName::Rank(rank)).unwrap();
         let socket = PeerSocket::bind(loopback).unwrap();
         ranks.push(RankInfo {
             rank,
-            host: HostId::of_this_host(),
+            host: HostId { network: host, ..HostId::of_this_host() },
             process_id: std::process::id(),
             devices,
             address: socket.local_address(),
@@ -87,19 +100,34 @@ pub(crate) fn quic(devices: &[u32]) -> Quic {
 
 /// As [`quic`], with a segment that each rank maps for itself.
 pub(crate) fn shm(devices: &[u32]) -> Quic {
-    let mut quic = quic(devices);
-    let first = Segment::create(devices.len()).unwrap();
-    let file = first.file().try_clone_to_owned().unwrap();
-    let others =
-        (1..devices.len()).map(|place| Segment::open(file.try_clone().unwrap(), place).unwrap());
-    let segments: Vec<_> = std::iter::once(first).chain(others).map(Arc::new).collect();
-    let ranks: Vec<Rank> = (0..).map(Rank).take(devices.len()).collect();
-    quic.segments = segments.clone();
-    for (transport, segment) in quic.transports.iter_mut().zip(segments) {
-        let members = quic.topology.member_count() as usize;
-        let network = Arc::clone(transport);
-        *transport = Arc::new(ShmTransport::new(network, segment, ranks.clone(), members));
+    shm_on(devices, &vec![0; devices.len()])
+}
+
+/// As [`quic_on`], with a segment for each host that each of its ranks maps for itself.
+pub(crate) fn shm_on(devices: &[u32], hosts: &[u64]) -> Quic {
+    let mut quic = quic_on(devices, hosts);
+    let mut distinct = hosts.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let mut placed = Vec::new();
+    for host in distinct {
+        let ranks: Vec<Rank> =
+            (0..).map(Rank).zip(hosts).filter(|(_, h)| **h == host).map(|(r, _)| r).collect();
+        let first = Segment::create(ranks.len()).unwrap();
+        let file = first.file().try_clone_to_owned().unwrap();
+        let others =
+            (1..ranks.len()).map(|place| Segment::open(file.try_clone().unwrap(), place).unwrap());
+        let segments: Vec<_> = std::iter::once(first).chain(others).map(Arc::new).collect();
+        let members = ranks.iter().map(|rank| quic.topology.members_of(*rank).len()).sum();
+        for (rank, segment) in ranks.iter().zip(segments) {
+            placed.push((*rank, Arc::clone(&segment)));
+            let transport = &mut quic.transports[rank.0 as usize];
+            let network = Arc::clone(transport);
+            *transport = Arc::new(ShmTransport::new(network, segment, ranks.clone(), members));
+        }
     }
+    placed.sort_by_key(|(rank, _)| *rank);
+    quic.segments = placed.into_iter().map(|(_, segment)| segment).collect();
     quic
 }
 

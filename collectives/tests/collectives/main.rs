@@ -1,6 +1,8 @@
 //! One suite for every transport: what collectives compute, and how they fail.
 
 #[cfg(test)]
+mod algorithms;
+#[cfg(test)]
 mod arithmetic;
 #[cfg(test)]
 mod calls;

@@ -14,10 +14,10 @@ use crate::jobs::{Job, quic, shm, sim};
 use crate::reference::{fold, operand};
 
 /// No test of values waits for it.
-const AMPLE: Duration = Duration::from_secs(60);
+pub(crate) const AMPLE: Duration = Duration::from_secs(60);
 
 /// Groups of 1 to 5 of 5 members: consecutive, with gaps, and in another order.
-const GROUPS: [&[u32]; 9] = [
+pub(crate) const GROUPS: [&[u32]; 9] = [
     &[0],
     &[4],
     &[0, 1],
@@ -29,17 +29,21 @@ const GROUPS: [&[u32]; 9] = [
     &[2, 4, 1, 0, 3],
 ];
 
-fn elements() -> impl Iterator<Item = ElementType> {
+pub(crate) fn elements() -> impl Iterator<Item = ElementType> {
     let opaque = [3, 600].map(|size_bytes| ElementType::Opaque { size_bytes });
     ElementType::ARITHMETIC.into_iter().chain(opaque)
 }
 
-fn members(numbers: &[u32]) -> Vec<Member> {
+pub(crate) fn members(numbers: &[u32]) -> Vec<Member> {
     numbers.iter().copied().map(Member).collect()
 }
 
 /// Runs `body` on the members of each of `groups`, one group after the other.
-fn each_group(job: &dyn Job, groups: &[&[u32]], body: impl Fn(&Communicator, &Group) + Sync) {
+pub(crate) fn each_group(
+    job: &dyn Job,
+    groups: &[&[u32]],
+    body: impl Fn(&Communicator, &Group) + Sync,
+) {
     job.run(AMPLE, &|communicator| {
         for numbers in groups {
             if numbers.contains(&communicator.member().0) {
@@ -54,7 +58,7 @@ fn operands(group: &Group, element: ElementType, count: usize) -> Vec<Vec<u8>> {
     group.members().iter().map(|member| operand(element, member.0, count)).collect()
 }
 
-fn all_reduce(
+pub(crate) fn all_reduce(
     communicator: &Communicator,
     group: &Group,
     element: ElementType,
@@ -72,7 +76,7 @@ fn all_reduce(
     assert!(buffer == expected, "all_reduce({reduction}, {element}, {count}) in place");
 }
 
-fn reduce_scatter(
+pub(crate) fn reduce_scatter(
     communicator: &Communicator,
     group: &Group,
     element: ElementType,
@@ -97,7 +101,12 @@ fn reduce_scatter(
     assert!(buffer == unchanged, "reduce_scatter({reduction}, {element}, {piece}) in place");
 }
 
-fn all_gather(communicator: &Communicator, group: &Group, element: ElementType, count: usize) {
+pub(crate) fn all_gather(
+    communicator: &Communicator,
+    group: &Group,
+    element: ElementType,
+    count: usize,
+) {
     let operands = operands(group, element, count);
     let expected = operands.concat();
     let mut output = vec![0xa5; expected.len()];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Parser};
 use lockstep_collectives::{
-    CollectiveKind, ElementType, Reduction, TransportChoice, parse_duration,
+    Algorithm, CollectiveKind, ElementType, Policy, Reduction, TransportChoice, parse_duration,
 };
 
 use crate::collective::{COLLECTIVES, Placement, Terms};
@@ -104,6 +104,19 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<TransportChoice>,
 
+    /// The algorithm: direct, recursive_doubling, ring or two_level; memory that all ranks share is
+    /// used in any case. Without it, LOCKSTEP_ALGORITHM says, else the table that --explain prints.
+    #[arg(long = "algo", value_name = "NAME")]
+    algorithm: Option<Algorithm>,
+
+    /// Fold in the order of the ranks, so that results have the same bits wherever they run.
+    #[arg(long)]
+    reproducible: bool,
+
+    /// Print which algorithm each size takes, its steps and the bytes it sends, and measure nothing.
+    #[arg(long)]
+    pub(crate) explain: bool,
+
     /// Print the shortest and the longest iteration too.
     #[arg(long)]
     pub(crate) all_times: bool,
@@ -128,6 +141,14 @@ impl Cli {
         Terms { collective, element, reduction, root }
     }
 
+    /// By what algorithms are chosen, where the environment says `policy`.
+    pub(crate) fn policy(&self, policy: Policy) -> Policy {
+        Policy {
+            algorithm: self.algorithm.or(policy.algorithm),
+            reproducible: self.reproducible || policy.reproducible,
+        }
+    }
+
     /// The placements to measure, of those that the collective has.
     pub(crate) fn placements(&self) -> impl Iterator<Item = Placement> {
         let terms = self.terms();
@@ -150,6 +171,9 @@ impl Cli {
         let Terms { collective, element, reduction, root } = terms;
         if self.placements().next().is_none() {
             return usage(format!("{collective} has no form in place"));
+        }
+        if let Some(algorithm) = self.algorithm.filter(|a| !a.serves(collective)) {
+            return usage(format!("{algorithm} has no form of {collective}"));
         }
         if terms.is_of_pairs() && !ranks.is_multiple_of(2) {
             return usage(format!("{collective} works in pairs, and there are {ranks} ranks"));
@@ -250,6 +274,7 @@ mod tests {
     fn what_is_not_there_is_refused_by_name() {
         for (words, culprit) in [
             ("all_reduce --transport tcp", "write auto, shm or quic"),
+            ("all_reduce --algo tree", "write direct, recursive_doubling, ring or two_level"),
             ("all_reduce -d f8", "'f8'"),
             ("all_reduce -o mulsum", "'mulsum'"),
             ("all_reduce -b 1T", "'1T'"),
@@ -273,6 +298,7 @@ mod tests {
             ("barrier --min-busbw 1", "a barrier has no bandwidth for --min-busbw"),
             ("all_reduce -o avg -d i32", "i32 has no mean"),
             ("reduce -d f8e5m2 -o and", "f8e5m2 has no and"),
+            ("reduce --algo ring", "ring has no form of reduce"),
             ("send --placement in_place", "send has no form in place"),
             ("all_gather --corrupt 2", "--corrupt 2 in a job of 2 ranks"),
         ] {

@@ -10,6 +10,7 @@ mod buffer;
 mod cli;
 mod collective;
 mod csv;
+mod explain;
 mod failure;
 mod json;
 mod machine;
@@ -28,10 +29,11 @@ use clap::Parser as _;
 use lockstep_collectives::{Member, World};
 
 use crate::cli::Cli;
+use crate::explain::explain;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::Bench;
-use crate::report::Report;
+use crate::report::{Report, print};
 
 fn main() -> ExitCode {
     // Clap itself exits with 2.
@@ -74,6 +76,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
 fn run_member(cli: &Cli, world: &World, member: Member) -> Result<(), Failure> {
     let members: Vec<Member> = (0..world.topology().member_count()).map(Member).collect();
     let communicator = world.communicator(member);
+    let communicator = communicator.with_policy(cli.policy(communicator.policy()));
     let group = communicator.group(&members)?;
     let pair = cli.terms().is_of_pairs().then(|| {
         // Ranks are an even number, which was checked.
@@ -82,6 +85,10 @@ fn run_member(cli: &Cli, world: &World, member: Member) -> Result<(), Failure> {
     });
     let pair = pair.transpose()?;
     let partners = pair.as_ref().unwrap_or(&group);
+    if cli.explain {
+        let explains = group.position() == 0;
+        return if explains { print(&explain(cli, &communicator, partners)) } else { Ok(()) };
+    }
     let arena = world.arena();
     let bench = Bench { cli, communicator: &communicator, group: &group, partners, arena };
     let mut report = if group.position() == 0 {

@@ -66,6 +66,10 @@ impl Transport for ShmTransport {
         self.network.rank_of(member)
     }
 
+    fn host_of(&self, member: Member) -> Option<Rank> {
+        self.network.host_of(member)
+    }
+
     fn exchange(
         &self,
         step: &Step<'_>,
