@@ -22,19 +22,32 @@ pub(crate) fn compare(
 }
 
 fn ordinary<T: bytemuck::Pod + PartialOrd>(direction: Direction) -> BinaryKernel {
+    macro_rules! by {
+        ($operator:tt) => {
+            |a, b, out| {
+                zip(a, b, out, #[inline(always)] |a: T, b| Bool::from(a $operator b));
+            }
+        };
+    }
     match direction {
-        Direction::Eq => |a, b, out| zip(a, b, out, |a: T, b| Bool::from(a == b)),
-        Direction::Ne => |a, b, out| zip(a, b, out, |a: T, b| Bool::from(a != b)),
-        Direction::Ge => |a, b, out| zip(a, b, out, |a: T, b| Bool::from(a >= b)),
-        Direction::Gt => |a, b, out| zip(a, b, out, |a: T, b| Bool::from(a > b)),
-        Direction::Le => |a, b, out| zip(a, b, out, |a: T, b| Bool::from(a <= b)),
-        Direction::Lt => |a, b, out| zip(a, b, out, |a: T, b| Bool::from(a < b)),
+        Direction::Eq => by!(==),
+        Direction::Ne => by!(!=),
+        Direction::Ge => by!(>=),
+        Direction::Gt => by!(>),
+        Direction::Le => by!(<=),
+        Direction::Lt => by!(<),
     }
 }
 
 fn total<T: Float>(direction: Direction) -> BinaryKernel {
     fn by<T: Float>(a: &[u8], b: &[u8], out: &mut [u8], f: impl Fn(i64, i64) -> bool) {
-        zip(a, b, out, |a: T, b: T| Bool::from(f(a.total_order(), b.total_order())));
+        zip(
+            a,
+            b,
+            out,
+            #[inline(always)]
+            |a: T, b: T| Bool::from(f(a.total_order(), b.total_order())),
+        );
     }
     match direction {
         Direction::Eq => |a, b, out| by::<T>(a, b, out, |a, b| a == b),

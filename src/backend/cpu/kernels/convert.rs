@@ -25,6 +25,7 @@ pub(in crate::backend::cpu) trait Convert<To> {
 macro_rules! from_native {
     ($($from:ident: $($to:ident)*;)*) => {$($(
         impl Convert<$to> for $from {
+            #[inline(always)]
             fn convert(self) -> $to {
                 self as $to
             }
@@ -37,21 +38,25 @@ macro_rules! from_each_native {
         from_native! { $($from: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64;)* }
         $(
             impl Convert<Bool> for $from {
+                #[inline(always)]
                 fn convert(self) -> Bool {
                     Bool::from(self != Self::default())
                 }
             }
             impl Convert<$from> for Bool {
+                #[inline(always)]
                 fn convert(self) -> $from {
                     u8::from(bool::from(self)) as $from
                 }
             }
             impl Convert<$from> for f16 {
+                #[inline(always)]
                 fn convert(self) -> $from {
                     self.to_f32() as $from
                 }
             }
             impl Convert<$from> for bf16 {
+                #[inline(always)]
                 fn convert(self) -> $from {
                     self.to_f32() as $from
                 }
@@ -65,11 +70,13 @@ from_each_native! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
 macro_rules! to_short_float {
     ($($from:ident)*) => {$(
         impl Convert<f16> for $from {
+            #[inline(always)]
             fn convert(self) -> f16 {
                 f16::from_f64(self as f64)
             }
         }
         impl Convert<bf16> for $from {
+            #[inline(always)]
             fn convert(self) -> bf16 {
                 bf16::from_f64(self as f64)
             }
@@ -83,11 +90,13 @@ to_short_float! { i8 i16 i32 u8 u16 u32 f64 }
 macro_rules! to_short_float_through_f32 {
     ($($from:ident)*) => {$(
         impl Convert<f16> for $from {
+            #[inline(always)]
             fn convert(self) -> f16 {
                 f16::from_f32(self as f32)
             }
         }
         impl Convert<bf16> for $from {
+            #[inline(always)]
             fn convert(self) -> bf16 {
                 bf16::from_f32(self as f32)
             }
@@ -100,21 +109,25 @@ to_short_float_through_f32! { i64 u64 f32 }
 macro_rules! short_float {
     ($($t:ident, $other:ident;)*) => {$(
         impl Convert<$t> for $t {
+            #[inline(always)]
             fn convert(self) -> $t {
                 self
             }
         }
         impl Convert<$other> for $t {
+            #[inline(always)]
             fn convert(self) -> $other {
                 $other::from_f32(self.to_f32())
             }
         }
         impl Convert<Bool> for $t {
+            #[inline(always)]
             fn convert(self) -> Bool {
                 Bool::from(self != $t::ZERO)
             }
         }
         impl Convert<$t> for Bool {
+            #[inline(always)]
             fn convert(self) -> $t {
                 if bool::from(self) { $t::ONE } else { $t::ZERO }
             }
@@ -125,6 +138,7 @@ macro_rules! short_float {
 short_float! { f16, bf16; bf16, f16; }
 
 impl Convert<Self> for Bool {
+    #[inline(always)]
     fn convert(self) -> Self {
         self
     }

@@ -94,25 +94,38 @@ macro_rules! integer {
             const LOWEST: Self = $t::MIN;
             const HIGHEST: Self = $t::MAX;
 
+            #[inline(always)]
             fn widen(self) -> Self { self }
+            #[inline(always)]
             fn narrow(value: Self) -> Self { value }
+            #[inline(always)]
             fn add(self, rhs: Self) -> Self { self.wrapping_add(rhs) }
+            #[inline(always)]
             fn subtract(self, rhs: Self) -> Self { self.wrapping_sub(rhs) }
+            #[inline(always)]
             fn multiply(self, rhs: Self) -> Self { self.wrapping_mul(rhs) }
+            #[inline(always)]
             fn divide(self, rhs: Self) -> Self {
                 if rhs == 0 { !0 } else { self.wrapping_div(rhs) }
             }
+            #[inline(always)]
             fn remainder(self, rhs: Self) -> Self {
                 if rhs == 0 { self } else { self.wrapping_rem(rhs) }
             }
+            #[inline(always)]
             fn maximum(self, rhs: Self) -> Self { Ord::max(self, rhs) }
+            #[inline(always)]
             fn minimum(self, rhs: Self) -> Self { Ord::min(self, rhs) }
+            #[inline(always)]
             fn power(self, rhs: Self) -> Self { integer_power(self, rhs) }
+            #[inline(always)]
             fn negate(self) -> Self { self.wrapping_neg() }
+            #[inline(always)]
             fn abs(self) -> Self {
                 #[allow(unused_comparisons, reason = "the signed and unsigned types share this")]
                 if self < 0 { self.wrapping_neg() } else { self }
             }
+            #[inline(always)]
             fn sign(self) -> Self {
                 let sign: fn($t) -> $t = $sign;
                 sign(self)
@@ -121,9 +134,13 @@ macro_rules! integer {
 
         impl Bitwise for $t {
             const ONES: Self = !0;
+            #[inline(always)]
             fn and(self, rhs: Self) -> Self { self & rhs }
+            #[inline(always)]
             fn or(self, rhs: Self) -> Self { self | rhs }
+            #[inline(always)]
             fn xor(self, rhs: Self) -> Self { self ^ rhs }
+            #[inline(always)]
             fn not(self) -> Self { !self }
         }
 
@@ -136,20 +153,26 @@ macro_rules! integer {
             reason = "same-width casts change signedness; counts are below 65 after the check"
         )]
         impl Integer for $t {
+            #[inline(always)]
             fn shift_left(self, by: Self) -> Self {
                 let by = by as $unsigned;
                 if by < $t::BITS as $unsigned { self << by as u32 } else { 0 }
             }
+            #[inline(always)]
             fn shift_right_logical(self, by: Self) -> Self {
                 let by = by as $unsigned;
                 if by < $t::BITS as $unsigned { (self as $unsigned >> by as u32) as $t } else { 0 }
             }
+            #[inline(always)]
             fn shift_right_arithmetic(self, by: Self) -> Self {
                 let by = (by as $unsigned).min($t::BITS as $unsigned - 1);
                 (self as $signed >> by as u32) as $t
             }
+            #[inline(always)]
             fn count_ones(self) -> Self { self.count_ones() as $t }
+            #[inline(always)]
             fn leading_zeros(self) -> Self { self.leading_zeros() as $t }
+            #[inline(always)]
             fn from_index(index: usize) -> Self { index as $t }
         }
     )*};
@@ -199,28 +222,41 @@ macro_rules! native_float {
             const LOWEST: Self = $t::NEG_INFINITY;
             const HIGHEST: Self = $t::INFINITY;
 
+            #[inline(always)]
             fn widen(self) -> Self { self }
+            #[inline(always)]
             fn narrow(value: Self) -> Self { value }
+            #[inline(always)]
             fn add(self, rhs: Self) -> Self { self + rhs }
+            #[inline(always)]
             fn subtract(self, rhs: Self) -> Self { self - rhs }
+            #[inline(always)]
             fn multiply(self, rhs: Self) -> Self { self * rhs }
+            #[inline(always)]
             fn divide(self, rhs: Self) -> Self { self / rhs }
+            #[inline(always)]
             fn remainder(self, rhs: Self) -> Self { self % rhs }
             // Selects rather than branches, so that loops over them vectorise. Equal operands
             // differ at most in the sign of a zero.
+            #[inline(always)]
             fn maximum(self, rhs: Self) -> Self {
                 let greater = if self > rhs || self.is_nan() { self } else { rhs };
                 let equal = Self::from_bits(self.to_bits() & rhs.to_bits());
                 if self == rhs { equal } else { greater }
             }
+            #[inline(always)]
             fn minimum(self, rhs: Self) -> Self {
                 let less = if self < rhs || self.is_nan() { self } else { rhs };
                 let equal = Self::from_bits(self.to_bits() | rhs.to_bits());
                 if self == rhs { equal } else { less }
             }
+            #[inline(always)]
             fn power(self, rhs: Self) -> Self { self.powf(rhs) }
+            #[inline(always)]
             fn negate(self) -> Self { -self }
+            #[inline(always)]
             fn abs(self) -> Self { self.abs() }
+            #[inline(always)]
             fn sign(self) -> Self {
                 if self.is_nan() || self == 0.0 { self } else { Self::copysign(1.0, self) }
             }
@@ -228,8 +264,11 @@ macro_rules! native_float {
 
         impl Float for $t {
             type Compute = Self;
+            #[inline(always)]
             fn compute(self) -> Self { self }
+            #[inline(always)]
             fn rounded(value: Self) -> Self { value }
+            #[inline(always)]
             fn total_order(self) -> i64 {
                 let bits = self.to_bits().cast_signed();
                 i64::from(bits ^ ((bits >> ($signed::BITS - 1)) & $signed::MAX))
@@ -249,25 +288,41 @@ macro_rules! short_float {
             const LOWEST: Self = $t::NEG_INFINITY;
             const HIGHEST: Self = $t::INFINITY;
 
+            #[inline(always)]
             fn widen(self) -> f32 { self.to_f32() }
+            #[inline(always)]
             fn narrow(value: f32) -> Self { $t::from_f32(value) }
+            #[inline(always)]
             fn add(self, rhs: Self) -> Self { Self::narrow(self.widen() + rhs.widen()) }
+            #[inline(always)]
             fn subtract(self, rhs: Self) -> Self { Self::narrow(self.widen() - rhs.widen()) }
+            #[inline(always)]
             fn multiply(self, rhs: Self) -> Self { Self::narrow(self.widen() * rhs.widen()) }
+            #[inline(always)]
             fn divide(self, rhs: Self) -> Self { Self::narrow(self.widen() / rhs.widen()) }
+            #[inline(always)]
             fn remainder(self, rhs: Self) -> Self { Self::narrow(self.widen() % rhs.widen()) }
+            #[inline(always)]
             fn maximum(self, rhs: Self) -> Self { Self::narrow(Element::maximum(self.widen(), rhs.widen())) }
+            #[inline(always)]
             fn minimum(self, rhs: Self) -> Self { Self::narrow(Element::minimum(self.widen(), rhs.widen())) }
+            #[inline(always)]
             fn power(self, rhs: Self) -> Self { Self::narrow(self.widen().powf(rhs.widen())) }
+            #[inline(always)]
             fn negate(self) -> Self { -self }
+            #[inline(always)]
             fn abs(self) -> Self { $t::from_bits(self.to_bits() & 0x7fff) }
+            #[inline(always)]
             fn sign(self) -> Self { Self::narrow(Element::sign(self.widen())) }
         }
 
         impl Float for $t {
             type Compute = f32;
+            #[inline(always)]
             fn compute(self) -> f32 { self.to_f32() }
+            #[inline(always)]
             fn rounded(value: f32) -> Self { $t::from_f32(value) }
+            #[inline(always)]
             fn total_order(self) -> i64 {
                 let bits = self.to_bits().cast_signed();
                 i64::from(bits ^ ((bits >> 15) & i16::MAX))
@@ -285,43 +340,56 @@ impl Element for Bool {
     const LOWEST: Self = Self(0);
     const HIGHEST: Self = Self(1);
 
+    #[inline(always)]
     fn widen(self) -> Self {
         self
     }
+    #[inline(always)]
     fn narrow(value: Self) -> Self {
         value
     }
+    #[inline(always)]
     fn add(self, rhs: Self) -> Self {
         self.or(rhs)
     }
+    #[inline(always)]
     fn subtract(self, rhs: Self) -> Self {
         self.xor(rhs)
     }
+    #[inline(always)]
     fn multiply(self, rhs: Self) -> Self {
         self.and(rhs)
     }
+    #[inline(always)]
     fn divide(self, rhs: Self) -> Self {
         // Division by false gives all ones, as for the wider integers.
         self.or(rhs.not())
     }
+    #[inline(always)]
     fn remainder(self, rhs: Self) -> Self {
         self.and(rhs.not())
     }
+    #[inline(always)]
     fn maximum(self, rhs: Self) -> Self {
         self.or(rhs)
     }
+    #[inline(always)]
     fn minimum(self, rhs: Self) -> Self {
         self.and(rhs)
     }
+    #[inline(always)]
     fn power(self, rhs: Self) -> Self {
         self.or(rhs.not())
     }
+    #[inline(always)]
     fn negate(self) -> Self {
         self
     }
+    #[inline(always)]
     fn abs(self) -> Self {
         self
     }
+    #[inline(always)]
     fn sign(self) -> Self {
         self
     }
@@ -329,15 +397,19 @@ impl Element for Bool {
 
 impl Bitwise for Bool {
     const ONES: Self = Self(1);
+    #[inline(always)]
     fn and(self, rhs: Self) -> Self {
         Self(self.0 & rhs.0)
     }
+    #[inline(always)]
     fn or(self, rhs: Self) -> Self {
         Self(self.0 | rhs.0)
     }
+    #[inline(always)]
     fn xor(self, rhs: Self) -> Self {
         Self(self.0 ^ rhs.0)
     }
+    #[inline(always)]
     fn not(self) -> Self {
         Self(self.0 ^ 1)
     }

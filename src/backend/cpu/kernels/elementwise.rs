@@ -9,6 +9,7 @@ use num_complex::Complex;
 use super::element::{Bitwise, Bool, Element, Float, Integer};
 use super::element::{with_element, with_float, with_integer, with_width};
 use super::math::Math;
+use super::simd::vectorised;
 use super::{complex, narrow};
 use crate::ifrt::DType;
 use crate::stablehlo::op::{Binary, Unary};
@@ -23,18 +24,30 @@ pub(crate) type TernaryKernel = fn(&[u8], &[u8], &[u8], &mut [u8]);
 /// Applies `f` to every element.
 #[inline(always)]
 pub(super) fn map<A: Pod, R: Pod>(a: &[u8], out: &mut [u8], f: impl Fn(A) -> R) {
-    for (out, &a) in cast_slice_mut(out).iter_mut().zip(cast_slice::<_, A>(a)) {
-        *out = f(a);
-    }
+    let (a, out) = (cast_slice::<_, A>(a), cast_slice_mut::<_, R>(out));
+    vectorised(
+        #[inline(always)]
+        || {
+            for (out, &a) in out.iter_mut().zip(a) {
+                *out = f(a);
+            }
+        },
+    );
 }
 
 /// Applies `f` to every pair of elements.
 #[inline(always)]
 pub(super) fn zip<A: Pod, R: Pod>(a: &[u8], b: &[u8], out: &mut [u8], f: impl Fn(A, A) -> R) {
     let (a, b) = (cast_slice::<_, A>(a), cast_slice::<_, A>(b));
-    for ((out, &a), &b) in cast_slice_mut(out).iter_mut().zip(a).zip(b) {
-        *out = f(a, b);
-    }
+    let out = cast_slice_mut::<_, R>(out);
+    vectorised(
+        #[inline(always)]
+        || {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = f(a, b);
+            }
+        },
+    );
 }
 
 /// The loop of a one-operand operation, if it exists for the element type.
@@ -82,27 +95,60 @@ fn integer_unary<T: Integer>(op: Unary) -> Option<UnaryKernel> {
 /// Applies a function of the compute type and rounds.
 #[inline(always)]
 fn through<T: Float>(a: &[u8], out: &mut [u8], f: impl Fn(T::Compute) -> T::Compute) {
-    map(a, out, |x: T| T::rounded(f(x.compute())));
+    map(
+        a,
+        out,
+        #[inline(always)]
+        |x: T| T::rounded(f(x.compute())),
+    );
+}
+
+/// Applies a function of an angle, and another one to the angles that are too great for it.
+#[inline(always)]
+fn angle<T: Float<Compute: Math>>(
+    a: &[u8],
+    out: &mut [u8],
+    near: impl Fn(T::Compute) -> T::Compute,
+    far: impl Fn(T::Compute) -> T::Compute,
+) {
+    through::<T>(a, out, near);
+    let (a, out) = (cast_slice::<_, T>(a), cast_slice_mut::<_, T>(out));
+    let any_far = vectorised(
+        #[inline(always)]
+        || a.iter().fold(false, |any, x| any | x.compute().is_far_angle()),
+    );
+    if any_far {
+        for (out, x) in out.iter_mut().zip(a).filter(|(_, x)| x.compute().is_far_angle()) {
+            *out = T::rounded(far(x.compute()));
+        }
+    }
 }
 
 fn float_unary<T: Float<Compute: Math>>(op: Unary) -> Option<UnaryKernel> {
     Some(match op {
         Unary::Cbrt => |a, out| through::<T>(a, out, Math::cbrt),
         Unary::Ceil => |a, out| through::<T>(a, out, Math::ceil),
-        Unary::Cosine => |a, out| through::<T>(a, out, Math::cosine),
+        Unary::Cosine => |a, out| angle::<T>(a, out, Math::cosine, Math::cosine_of_far),
         Unary::Exponential => |a, out| through::<T>(a, out, Math::exponential),
         Unary::ExponentialMinusOne => |a, out| through::<T>(a, out, Math::exponential_minus_one),
         Unary::Floor => |a, out| through::<T>(a, out, Math::floor),
-        Unary::IsFinite => |a, out| map(a, out, |x: T| Bool::from(x.compute().is_finite())),
+        Unary::IsFinite => |a, out| {
+            map(
+                a,
+                out,
+                #[inline(always)]
+                |x: T| Bool::from(x.compute().is_finite()),
+            );
+        },
         Unary::Log => |a, out| through::<T>(a, out, Math::log),
         Unary::LogPlusOne => |a, out| through::<T>(a, out, Math::log_plus_one),
         Unary::Logistic => |a, out| through::<T>(a, out, Math::logistic),
         Unary::RoundNearestAfz => |a, out| through::<T>(a, out, Math::round_half_away),
         Unary::RoundNearestEven => |a, out| through::<T>(a, out, Math::round_half_even),
         Unary::Rsqrt => |a, out| through::<T>(a, out, Math::rsqrt),
-        Unary::Sine => |a, out| through::<T>(a, out, Math::sine),
+        Unary::Sine => |a, out| angle::<T>(a, out, Math::sine, Math::sine_of_far),
         Unary::Sqrt => |a, out| through::<T>(a, out, Math::sqrt),
-        Unary::Tan => |a, out| through::<T>(a, out, Math::tan),
+        Unary::Tan => |a, out| angle::<T>(a, out, Math::tan, Math::tan_of_far),
         Unary::Tanh => |a, out| through::<T>(a, out, Math::tanh),
         _ => return None,
     })
@@ -151,7 +197,13 @@ fn arithmetic_binary<T: Element>(op: Binary) -> Option<BinaryKernel> {
 }
 
 fn atan2<T: Float<Compute: Math>>(a: &[u8], b: &[u8], out: &mut [u8]) {
-    zip(a, b, out, |y: T, x: T| T::rounded(Math::atan2(y.compute(), x.compute())));
+    zip(
+        a,
+        b,
+        out,
+        #[inline(always)]
+        |y: T, x: T| T::rounded(Math::atan2(y.compute(), x.compute())),
+    );
 }
 
 fn bitwise_binary<T: Bitwise>(op: Binary) -> Option<BinaryKernel> {
@@ -176,10 +228,13 @@ fn integer_binary<T: Integer>(op: Binary) -> Option<BinaryKernel> {
 pub(crate) fn select(dtype: DType) -> TernaryKernel {
     with_width!(dtype.size_bytes(), T => |predicate, on_true, on_false, out| {
         let (on_true, on_false) = (cast_slice::<_, T>(on_true), cast_slice::<_, T>(on_false));
-        let operands = predicate.iter().zip(on_true).zip(on_false);
-        for (out, ((&predicate, &on_true), &on_false)) in cast_slice_mut(out).iter_mut().zip(operands) {
-            *out = if predicate != 0 { on_true } else { on_false };
-        }
+        let out = cast_slice_mut::<_, T>(out);
+        vectorised(#[inline(always)] || {
+            let operands = predicate.iter().zip(on_true).zip(on_false);
+            for (out, ((&predicate, &on_true), &on_false)) in out.iter_mut().zip(operands) {
+                *out = if predicate != 0 { on_true } else { on_false };
+            }
+        });
     })
 }
 
@@ -194,10 +249,13 @@ pub(crate) fn clamp(dtype: DType) -> Option<TernaryKernel> {
         dtype,
         T => Some(|low, operand, high, out| {
             let (low, high) = (cast_slice::<_, T>(low), cast_slice::<_, T>(high));
-            let operands = cast_slice::<_, T>(operand).iter().zip(low).zip(high);
-            for (out, ((&x, &low), &high)) in cast_slice_mut(out).iter_mut().zip(operands) {
-                *out = Element::minimum(Element::maximum(x, low), high);
-            }
+            let (operand, out) = (cast_slice::<_, T>(operand), cast_slice_mut::<_, T>(out));
+            vectorised(#[inline(always)] || {
+                let operands = operand.iter().zip(low).zip(high);
+                for (out, ((&x, &low), &high)) in out.iter_mut().zip(operands) {
+                    *out = Element::minimum(Element::maximum(x, low), high);
+                }
+            });
         }),
         _ => None
     )

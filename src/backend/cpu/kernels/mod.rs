@@ -30,6 +30,7 @@ pub(super) mod reduce;
 pub(super) mod scatter;
 pub(super) mod select_and_scatter;
 pub(super) mod shape;
+mod simd;
 pub(super) mod sort;
 pub(super) mod sort_key;
 pub(super) mod special;

@@ -9,6 +9,7 @@ use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use super::element::{Bitwise, Bool, Element, with_element, with_integer};
+use super::simd::vectorised;
 use crate::backend::Reduction;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::ifrt::DType;
@@ -227,15 +228,20 @@ fn fold_row<S: Pod + Sync, A: Pod + Send + Sync>(
         return fold(left, right);
     }
     let mut lanes = [identity; LANES];
-    let mut chunks = row.chunks_exact(LANES);
-    for chunk in &mut chunks {
-        for (lane, &x) in lanes.iter_mut().zip(chunk) {
-            *lane = fold(*lane, widen(x));
-        }
-    }
-    for (lane, &x) in lanes.iter_mut().zip(chunks.remainder()) {
-        *lane = fold(*lane, widen(x));
-    }
+    vectorised(
+        #[inline(always)]
+        || {
+            let (chunks, remainder) = row.as_chunks::<LANES>();
+            for chunk in chunks {
+                for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                    *lane = fold(*lane, widen(x));
+                }
+            }
+            for (lane, &x) in lanes.iter_mut().zip(remainder) {
+                *lane = fold(*lane, widen(x));
+            }
+        },
+    );
     let mut width = LANES;
     while width > 1 {
         width /= 2;
@@ -278,13 +284,18 @@ impl<S: Pod> Rows<'_, S> {
             }
             return;
         }
-        for row in first..end {
-            let line = row * self.width;
-            let row = &self.block[line + self.columns.0..line + self.columns.1];
-            for (out, &x) in out.iter_mut().zip(row) {
-                *out = fold(*out, widen(x));
-            }
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                for row in first..end {
+                    let line = row * self.width;
+                    let row = &self.block[line + self.columns.0..line + self.columns.1];
+                    for (out, &x) in out.iter_mut().zip(row) {
+                        *out = fold(*out, widen(x));
+                    }
+                }
+            },
+        );
     }
 }
 
