@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::spare::{Lines, Spare};
 use crate::backend::{Buffer, DeviceAllocator, DeviceBytes, DeviceMemory};
 use crate::ifrt::{Code, Result, Status};
 
 /// One cache line.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u8; LINE_BYTES]);
+pub(super) struct Line([u8; LINE_BYTES]);
 
 const LINE_BYTES: usize = 64;
 
@@ -28,21 +29,24 @@ pub(crate) struct Block {
 }
 
 enum Storage {
-    Heap(Vec<Line>),
+    Heap(Lines),
     Device(Box<dyn DeviceBytes>),
 }
 
 /// Where blocks come from: an allocator, if there is one, and the heap.
 #[derive(Clone, Default)]
-pub(crate) struct Memory(Option<Arc<dyn DeviceAllocator>>);
+pub(crate) struct Memory {
+    device: Option<Arc<dyn DeviceAllocator>>,
+    spare: Arc<Spare>,
+}
 
 impl Memory {
     /// The memory of `allocator`, and of the heap what it does not provide.
     pub(crate) fn new(allocator: Arc<dyn DeviceAllocator>) -> Self {
-        Self(Some(allocator))
+        Self { device: Some(allocator), spare: Arc::default() }
     }
 
-    /// A block of `len` bytes, all zero.
+    /// A block of `len` bytes; what it holds is unspecified.
     pub(crate) fn block(&self, len: usize) -> Result<Block> {
         Ok(Block { storage: self.storage(len)?, len })
     }
@@ -68,20 +72,17 @@ impl Memory {
     }
 
     fn storage(&self, len: usize) -> Result<Storage> {
-        let device = self.0.as_ref().and_then(|device| device.allocate(len));
+        let device = self.device.as_ref().and_then(|device| device.allocate(len));
         if let Some(bytes) = device
             && bytes.len() >= len
             && bytes.as_ptr().align_offset(LINE_BYTES) == 0
         {
             return Ok(Storage::Device(bytes));
         }
-        let count = len.div_ceil(LINE_BYTES);
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(count).map_err(|error| {
+        let lines = Lines::new(len.div_ceil(LINE_BYTES), &self.spare).map_err(|error| {
             let message = format!("no memory for a buffer of {len} bytes: {error}");
             Status::new(Code::ResourceExhausted, message)
         })?;
-        lines.resize(count, Line::zeroed());
         Ok(Storage::Heap(lines))
     }
 }
@@ -89,14 +90,14 @@ impl Memory {
 impl Storage {
     fn bytes(&self) -> &[u8] {
         match self {
-            Self::Heap(lines) => bytemuck::cast_slice(lines),
+            Self::Heap(memory) => bytemuck::cast_slice(&memory.lines),
             Self::Device(bytes) => bytes,
         }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
-            Self::Heap(lines) => bytemuck::cast_slice_mut(lines),
+            Self::Heap(memory) => bytemuck::cast_slice_mut(&mut memory.lines),
             Self::Device(bytes) => bytes,
         }
     }
@@ -104,7 +105,7 @@ impl Storage {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self::Heap(Vec::new())
+        Self::Heap(Lines::default())
     }
 }
 

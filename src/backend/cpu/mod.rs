@@ -16,6 +16,7 @@ mod kernels;
 mod lower;
 mod plan;
 mod scalar_body;
+mod spare;
 mod step;
 mod tile;
 mod view;
