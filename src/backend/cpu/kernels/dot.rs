@@ -132,9 +132,9 @@ impl Kernel for Dot {
 const PARALLEL: usize = 1 << 20;
 
 /// How many rows of a result are computed at once: by the shape alone, so that the bits do not
-/// depend on how many threads there are.
+/// depend on how many threads there are. Every panel packs the right operand anew, so they are few.
 fn panel_rows(rows: usize) -> usize {
-    (rows / 8).next_multiple_of(32).clamp(64, 256)
+    (rows / 4).next_multiple_of(32).clamp(64, 512)
 }
 
 fn run_faer<T: Pod + ComplexField + Send + Sync>(

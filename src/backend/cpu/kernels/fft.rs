@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 use num_complex::Complex;
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
 use rustfft::{FftDirection, FftNum, FftPlanner};
 
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
@@ -148,6 +150,9 @@ impl<T: FftNum + Pod + Zeroable> Fft<T> {
     }
 }
 
+/// Transforms of this many elements on are shared by several threads, in parts of as many.
+const PARALLEL: usize = 1 << 15;
+
 /// Transforms every line whose elements are `distance` apart.
 fn along<T: FftNum + Pod + Zeroable>(
     transform: &dyn rustfft::Fft<T>,
@@ -155,27 +160,58 @@ fn along<T: FftNum + Pod + Zeroable>(
     data: &mut [Complex<T>],
 ) {
     let len = transform.len();
-    let mut scratch = vec![Complex::zeroed(); transform.get_inplace_scratch_len()];
+    let parallel = data.len() >= PARALLEL;
+    let scratch = || vec![Complex::zeroed(); transform.get_inplace_scratch_len()];
     if distance == 1 {
-        transform.process_with_scratch(data, &mut scratch);
+        if parallel {
+            let part = (PARALLEL / len).max(1) * len;
+            data.par_chunks_mut(part).for_each_init(scratch, |scratch, part| {
+                transform.process_with_scratch(part, scratch);
+            });
+        } else {
+            transform.process_with_scratch(data, &mut scratch());
+        }
         return;
     }
-    let mut lines = vec![Complex::zeroed(); LINES * len];
+    // The lines of a block, each with its elements side by side. `LINES` at a time fill the cache
+    // lines that they come from, and again those that they go to.
+    let mut turned = vec![Complex::zeroed(); len * distance];
     for block in data.chunks_exact_mut(len * distance) {
-        for first in (0..distance).step_by(LINES) {
-            let count = LINES.min(distance - first);
-            let lines = &mut lines[..count * len];
-            for (i, row) in block.chunks_exact(distance).enumerate() {
-                for (line, &z) in row[first..first + count].iter().enumerate() {
-                    lines[line * len + i] = z;
+        let transform_lines =
+            |scratch: &mut Vec<Complex<T>>, at: usize, lines: &mut [Complex<T>]| {
+                let first = at * LINES;
+                let count = lines.len() / len;
+                for (i, row) in block.chunks_exact(distance).enumerate() {
+                    for (line, &z) in row[first..first + count].iter().enumerate() {
+                        lines[line * len + i] = z;
+                    }
+                }
+                transform.process_with_scratch(lines, scratch);
+            };
+        if parallel {
+            turned
+                .par_chunks_mut(LINES * len)
+                .enumerate()
+                .for_each_init(scratch, |scratch, (at, lines)| transform_lines(scratch, at, lines));
+        } else {
+            let mut scratch = scratch();
+            for (at, lines) in turned.chunks_mut(LINES * len).enumerate() {
+                transform_lines(&mut scratch, at, lines);
+            }
+        }
+        let turn_back = |(at, rows): (usize, &mut [Complex<T>])| {
+            let first = at * LINES;
+            let count = rows.len() / distance;
+            for (line, turned) in turned.chunks_exact(len).enumerate() {
+                for (i, &z) in turned[first..first + count].iter().enumerate() {
+                    rows[i * distance + line] = z;
                 }
             }
-            transform.process_with_scratch(lines, &mut scratch);
-            for (i, row) in block.chunks_exact_mut(distance).enumerate() {
-                for (line, z) in row[first..first + count].iter_mut().enumerate() {
-                    *z = lines[line * len + i];
-                }
-            }
+        };
+        if parallel {
+            block.par_chunks_mut(LINES * distance).enumerate().for_each(turn_back);
+        } else {
+            block.chunks_mut(LINES * distance).enumerate().for_each(turn_back);
         }
     }
 }
@@ -276,5 +312,25 @@ mod tests {
         let found: Vec<f64> = run(&kernel, &stray, 4);
         assert_eq!(found, run::<_, f64>(&kernel, &clean, 4));
         assert_eq!(found, [2.0, 0.5, 1.0, 0.5]);
+    }
+
+    #[test]
+    fn one_point_becomes_waves_on_both_sides_of_the_threshold() {
+        // Of a point at (3, 5) every element is a number of size 1 that turns along both dimensions.
+        for [rows, columns] in [[16, 24], [181, 181], [182, 181], [8, 4099]] {
+            let mut z = vec![Number::zeroed(); rows * columns];
+            z[3 * columns + 5] = Number::new(1.0, 0.0);
+            let found: Vec<Number> =
+                run(&Fft::new(FftType::Fft, &[rows, columns]), &z, rows * columns);
+            let waves: Vec<Number> = (0..rows * columns)
+                .map(|at| {
+                    let (k, l) = (at / columns, at % columns);
+                    let turns = (3 * k % rows) as f64 / rows as f64
+                        + (5 * l % columns) as f64 / columns as f64;
+                    Number::cis(-TAU * turns)
+                })
+                .collect();
+            assert_close(&format!("{rows} x {columns}"), &found, &waves);
+        }
     }
 }

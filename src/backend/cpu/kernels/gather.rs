@@ -1,12 +1,14 @@
 //! `gather`: slices at places that an array of indices names, moved to lie inside the operand.
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
 
 use super::element::with_width;
 use super::index::IndexReader;
 use super::transfer::Transfer;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
-use crate::backend::cpu::view::{Odometer, advance, row_major};
+use crate::backend::cpu::view::{Odometer, View, advance, row_major};
 use crate::stablehlo::op;
 
 /// One index vector's way into an array.
@@ -37,6 +39,15 @@ impl IndexVector {
             .map(|(array, index)| (array, if index > vector_dim { index - 1 } else { index }))
             .collect();
         Self { reader, stride, dimensions: dimensions.to_vec(), batching }
+    }
+
+    /// The reader and the dimension of vectors of one component, which name a place along that
+    /// dimension and nothing else.
+    pub(super) fn along_one_dimension(&self) -> Option<(IndexReader, usize)> {
+        match self.dimensions.as_slice() {
+            &[dimension] if self.batching.is_empty() => Some((self.reader, dimension)),
+            _ => None,
+        }
     }
 
     /// Writes the start that the vector at `position` names; other dimensions are left at 0.
@@ -78,6 +89,20 @@ pub(crate) struct Gather {
     batch_in_indices: Vec<isize>,
     batch_in_out: Vec<isize>,
     slice: Transfer,
+    /// The same, when every slice is a run of neighbours that goes behind the one before.
+    rows: Option<Rows>,
+}
+
+/// Runs of neighbouring elements, one for each index in their order.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    reader: IndexReader,
+    /// The last index at which a run lies inside the operand.
+    last: usize,
+    /// The distance between the runs of neighbouring indices.
+    stride: usize,
+    /// How many elements a run has.
+    run: usize,
 }
 
 impl Gather {
@@ -110,25 +135,58 @@ impl Gather {
             })
             .collect();
         let operand_strides = row_major(dims);
+        let vector = IndexVector::new(
+            reader,
+            indices_dims,
+            op.index_vector_dim,
+            &op.start_index_map,
+            batching,
+        );
+        let last: Vec<usize> = dims
+            .iter()
+            .zip(&op.slice_sizes)
+            .map(|(&dim, &size)| dim.saturating_sub(size))
+            .collect();
+        let slice = Transfer::new(&op.slice_sizes, &operand_strides, &slice_in_out);
+        let batch = View { offset: 0, dims: batch_dims.clone(), strides: batch_in_out };
+        let steps = batch.collapsed().strides;
+        let rows = vector.along_one_dimension().zip(slice.single_run()).and_then(
+            |((reader, dimension), run)| {
+                let in_order = steps.is_empty() || steps == [run.cast_signed()];
+                let stride = operand_strides[dimension].cast_unsigned();
+                in_order.then_some(Rows { reader, last: last[dimension], stride, run })
+            },
+        );
         Self {
             width,
-            vector: IndexVector::new(
-                reader,
-                indices_dims,
-                op.index_vector_dim,
-                &op.start_index_map,
-                batching,
-            ),
-            last: dims
-                .iter()
-                .zip(&op.slice_sizes)
-                .map(|(&dim, &size)| dim.saturating_sub(size))
-                .collect(),
-            slice: Transfer::new(&op.slice_sizes, &operand_strides, &slice_in_out),
+            vector,
+            last,
+            slice,
+            rows,
             operand_strides,
             batch_dims,
             batch_in_indices,
-            batch_in_out,
+            batch_in_out: batch.strides,
+        }
+    }
+}
+
+/// Gathers of this many bytes on are shared by several threads, in parts of as many.
+const PARALLEL: usize = 1 << 17;
+
+impl Rows {
+    fn gather<T: Pod + Send + Sync>(self, operand: &[T], indices: &[u8], out: &mut [T]) {
+        let per_part = (PARALLEL / size_of::<T>()).div_ceil(self.run);
+        let part = |(part, out): (usize, &mut [T])| {
+            for (i, out) in out.chunks_exact_mut(self.run).enumerate() {
+                let index = self.reader.clamped(indices, part * per_part + i, self.last);
+                out.copy_from_slice(&operand[index * self.stride..][..self.run]);
+            }
+        };
+        if size_of_val(out) < PARALLEL {
+            part((0, out));
+        } else {
+            out.par_chunks_mut(per_part * self.run).enumerate().for_each(part);
         }
     }
 }
@@ -139,6 +197,12 @@ impl Kernel for Gather {
             return;
         };
         if out.is_empty() {
+            return;
+        }
+        if let Some(rows) = self.rows {
+            with_width!(self.width, T => {
+                rows.gather::<T>(cast_slice(operand.bytes()), indices.bytes(), cast_slice_mut(out));
+            });
             return;
         }
         let mut start = vec![0; self.operand_strides.len()];

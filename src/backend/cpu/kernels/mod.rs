@@ -27,6 +27,8 @@ mod narrow;
 pub(super) mod pad;
 pub(super) mod random;
 pub(super) mod reduce;
+pub(super) mod scalar;
+pub(super) mod scalar_loop;
 pub(super) mod scatter;
 pub(super) mod select_and_scatter;
 pub(super) mod shape;

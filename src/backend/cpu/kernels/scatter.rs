@@ -4,13 +4,16 @@
 //! operand is skipped, all of it, as on XLA. (The specification would skip only the elements that
 //! lie outside. JAX drops whole windows, too, and asks for it by indices far out of bounds.)
 
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
 use super::elementwise::BinaryKernel;
 use super::gather::{IndexVector, batch_of};
 use super::index::IndexReader;
 use super::transfer::Transfer;
 use crate::backend::cpu::scalar_body::ScalarBody;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
-use crate::backend::cpu::view::{Odometer, advance, row_major};
+use crate::backend::cpu::view::{Odometer, View, advance, row_major};
 use crate::stablehlo::op;
 
 /// What happens to an element that an update meets.
@@ -39,6 +42,18 @@ pub(crate) struct Scatter {
     /// Per operand dimension, the size of a window.
     window: Vec<usize>,
     whole: Transfer,
+    /// The same, when windows are rows of one operand.
+    rows: Option<Rows>,
+}
+
+/// The operand as rows, one of which every index names; updates are rows in the indices' order.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    reader: IndexReader,
+    /// How many rows the operand has.
+    count: usize,
+    /// How many elements a row has.
+    len: usize,
 }
 
 impl Scatter {
@@ -74,24 +89,78 @@ impl Scatter {
             })
             .unzip();
         let strides = row_major(dims);
+        let vector = IndexVector::new(
+            reader,
+            indices_dims,
+            op.index_vector_dim,
+            &op.scatter_dims_to_operand_dims,
+            batching,
+        );
+        let whole = Transfer::new(&window, &window_in_updates, &strides);
+        let batch = View { offset: 0, dims: batch_dims.clone(), strides: batch_in_updates };
+        let steps = batch.collapsed().strides;
+        let rows = vector.along_one_dimension().zip(whole.single_run()).and_then(
+            |((reader, axis), len)| {
+                let is_row = dims[..axis].iter().all(|&dim| dim == 1)
+                    && window[axis] == 1
+                    && window[axis + 1..] == dims[axis + 1..]
+                    && (steps.is_empty() || steps == [len.cast_signed()])
+                    && widths.len() == 1
+                    && !matches!(update, Update::Body(_));
+                is_row.then_some(Rows { reader, count: dims[axis], len })
+            },
+        );
         Self {
             update,
             widths,
-            vector: IndexVector::new(
-                reader,
-                indices_dims,
-                op.index_vector_dim,
-                &op.scatter_dims_to_operand_dims,
-                batching,
-            ),
-            whole: Transfer::new(&window, &window_in_updates, &strides),
+            vector,
+            whole,
+            rows,
             dims: dims.to_vec(),
             strides,
             batch_dims,
             batch_in_indices,
-            batch_in_updates,
+            batch_in_updates: batch.strides,
             window,
         }
+    }
+
+    /// A scatter of rows. Every thread has a part of the operand's rows and takes from all updates
+    /// those that go there, so that each row meets its updates in order.
+    fn run_rows(&self, rows: Rows, inputs: &[Input<'_>], out: &mut [u8]) {
+        let [operand, indices, updates] = inputs else {
+            return;
+        };
+        let row_bytes = rows.len * self.widths[0];
+        let (indices, updates) = (indices.bytes(), updates.bytes());
+        let num_updates = updates.len() / row_bytes;
+        let part = |first: usize, out: &mut [u8]| {
+            if let Input::Bytes(operand) = operand {
+                out.copy_from_slice(&operand[first * row_bytes..][..out.len()]);
+            }
+            let here = first..first + out.len() / row_bytes;
+            let mut combiner = Combiner::new(&self.update, &self.widths);
+            for update in 0..num_updates {
+                let Ok(row) = usize::try_from(rows.reader.read(indices, update)) else {
+                    continue;
+                };
+                if !here.contains(&row) {
+                    continue;
+                }
+                for at in (0..rows.len).step_by(RUN) {
+                    let len = RUN.min(rows.len - at);
+                    let (from, to) = (update * rows.len + at, (row - first) * rows.len + at);
+                    combiner.combine(&[updates], from, &mut [&mut *out], to, len);
+                }
+            }
+        };
+        if out.len() + updates.len() < PARALLEL {
+            part(0, out);
+            return;
+        }
+        let per_part = rows.count.div_ceil(rayon::current_num_threads());
+        let parts = out.par_chunks_mut(per_part * row_bytes).enumerate();
+        parts.for_each(|(index, out)| part(index * per_part, out));
     }
 
     /// The position of a window that lies wholly inside the operand.
@@ -108,12 +177,21 @@ impl Scatter {
     }
 }
 
+/// Scatters of rows of this many bytes on, operand and updates, are shared by several threads.
+const PARALLEL: usize = 1 << 18;
+
 impl Kernel for Scatter {
     fn in_place(&self) -> Vec<(usize, usize)> {
         (0..self.widths.len()).map(|i| (i, i)).collect()
     }
 
     fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], _: &mut Scratch) {
+        if let (Some(rows), [out]) = (self.rows, &mut *outputs)
+            && !out.is_empty()
+        {
+            self.run_rows(rows, inputs, out);
+            return;
+        }
         let count = self.widths.len();
         for (out, input) in outputs.iter_mut().zip(inputs) {
             if let Input::Bytes(operand) = input {

@@ -6,6 +6,8 @@
 //! selects at once.
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use super::element::with_width;
 use super::scatter::{Combiner, Update};
@@ -26,9 +28,16 @@ pub(crate) struct SelectAndScatter {
     strides: Vec<isize>,
     source_dims: Vec<usize>,
     window: Window,
+    /// How far apart neighbouring windows are, per dimension.
+    steps: Vec<isize>,
     /// Whether a window may reach beyond the operand.
     is_padded: bool,
+    /// Whether the windows of every index of the first dimension are on their own.
+    is_batched: bool,
 }
+
+/// Operands of this many bytes on, in batches, are shared by several threads.
+const PARALLEL: usize = 1 << 16;
 
 impl SelectAndScatter {
     /// The operation on an operand with `dims` and a source with `source_dims`, of `width` bytes
@@ -41,12 +50,19 @@ impl SelectAndScatter {
         source_dims: &[usize],
         window: &Window,
     ) -> Self {
+        let strides = row_major(dims);
+        let steps = strides.iter().zip(&window.strides);
         Self {
             select,
             scatter,
             width,
             dims: dims.to_vec(),
-            strides: row_major(dims),
+            steps: steps.map(|(&stride, &by)| stride.wrapping_mul(by.cast_signed())).collect(),
+            strides,
+            is_batched: dims.len() > 1
+                && window.dimensions[0] == 1
+                && window.strides[0] == 1
+                && window.padding[0] == (0, 0),
             source_dims: source_dims.to_vec(),
             window: window.clone(),
             is_padded: window.padding.iter().any(|&edges| edges != (0, 0)),
@@ -101,12 +117,33 @@ struct Selection {
 
 impl Kernel for SelectAndScatter {
     fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], _: &mut Scratch) {
-        let ([operand, source, init], [out]) = (inputs, &mut *outputs) else {
+        let ([operand, source, init], [out]) = (inputs, outputs) else {
             return;
         };
-        let (operand, source, width) = (operand.bytes(), source.bytes(), self.width);
+        let (operand, source, init) = (operand.bytes(), source.bytes(), init.bytes());
+        let part = |(out, (operand, source)): (&mut [u8], (&[u8], &[u8]))| {
+            self.select_and_scatter(operand, source, init, out);
+        };
+        if !self.is_batched || out.len() < PARALLEL || source.is_empty() {
+            part((out, (operand, source)));
+            return;
+        }
+        let batch = self.dims[0];
+        let operands = operand.par_chunks_exact(operand.len() / batch);
+        let sources = source.par_chunks_exact(source.len() / batch);
+        out.par_chunks_exact_mut(operand.len() / batch).zip(operands.zip(sources)).for_each(part);
+    }
+}
+
+impl SelectAndScatter {
+    /// The operation on as much of the operand, along the first dimension, as `source` has
+    /// windows for.
+    fn select_and_scatter(&self, operand: &[u8], source: &[u8], init: &[u8], out: &mut [u8]) {
+        let width = self.width;
+        let outputs = &mut [out];
+        let [out] = outputs;
         for element in out.chunks_exact_mut(width) {
-            element.copy_from_slice(init.bytes());
+            element.copy_from_slice(init);
         }
         let rank = self.dims.len();
         let mut selection = Selection {
@@ -120,15 +157,19 @@ impl Kernel for SelectAndScatter {
         let mut select = self.select.evaluator(TILE);
         let widths = [width];
         let mut combiner = Combiner::new(&self.scatter, &widths);
-        let mut windows = Odometer::new(&self.source_dims, [], []);
+        let mut windows = Odometer::new(&self.source_dims, [&self.steps], [0]);
         let count = source.len() / width;
         for first in (0..count).step_by(TILE) {
             let len = TILE.min(count - first);
             selection.chosen.fill(NONE);
             for lane in 0..len {
-                if let Some(([], index)) = windows.next() {
-                    let corner = &mut selection.corners[lane * rank..(lane + 1) * rank];
-                    selection.origins[lane] = self.corner(index, corner);
+                if let Some(([position], index)) = windows.next() {
+                    selection.origins[lane] = if self.is_padded {
+                        let corner = &mut selection.corners[lane * rank..(lane + 1) * rank];
+                        self.corner(index, corner)
+                    } else {
+                        position
+                    };
                 }
             }
             let mut elements = Odometer::new(&self.window.dimensions, [&self.strides], [0]);

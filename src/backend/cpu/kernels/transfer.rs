@@ -80,6 +80,11 @@ impl Transfer {
         }
     }
 
+    /// The length of the box, if on both sides it is one run of neighbouring elements.
+    pub(crate) fn single_run(&self) -> Option<usize> {
+        self.contiguous_run().filter(|_| self.outer_dims.is_empty())
+    }
+
     /// The length of an innermost run, if both sides hold it in neighbouring elements.
     pub(crate) fn contiguous_run(&self) -> Option<usize> {
         (self.run_from == 1 && self.run_to == 1).then_some(self.run)

@@ -1,11 +1,12 @@
 //! `while`, `case` and `if`: bodies that share the slots of the block around them.
 
 use super::{Lowering, Place, first};
+use crate::backend::cpu::kernels::scalar_loop::ScalarLoop;
 use crate::backend::cpu::step::{Body, Case, Slot, Step, While};
 use crate::backend::cpu::view::View;
 use crate::ifrt::Result;
 use crate::stablehlo::entity::Entity;
-use crate::stablehlo::{OpData, OpKind, Region};
+use crate::stablehlo::{OpData, OpKind, Region, Value};
 
 impl Lowering<'_> {
     pub(super) fn control(&mut self, op: &OpData) -> Result<()> {
@@ -35,6 +36,9 @@ impl Lowering<'_> {
 
     fn while_loop(&mut self, op: &OpData) -> Result<()> {
         let function = self.function;
+        if let Some((kernel, captures)) = self.scalar_loop(op) {
+            return self.loop_of_scalars(op, kernel, &captures);
+        }
         let mut state = Vec::with_capacity(op.operands.len());
         for &operand in &op.operands {
             // A copy, which becomes a move when the operand dies here.
@@ -60,6 +64,34 @@ impl Lowering<'_> {
             return Err(self.unimplemented(op));
         };
         self.steps.push(Step::While(While { condition, body, state }));
+        Ok(())
+    }
+
+    fn loop_of_scalars(
+        &mut self,
+        op: &OpData,
+        kernel: ScalarLoop,
+        captures: &[Value],
+    ) -> Result<()> {
+        let function = self.function;
+        let mut inputs = Vec::with_capacity(op.operands.len() + captures.len());
+        for &value in op.operands.iter().chain(captures) {
+            inputs.push(self.dense(value)?);
+        }
+        self.consume(&op.operands);
+        for &region in &op.regions {
+            for &inner in &function.blocks[function.regions[region].block].ops {
+                self.consume(&function.ops[inner].operands);
+            }
+        }
+        let mut outputs = Vec::with_capacity(op.results.len());
+        for &result in &op.results {
+            let ty = self.tensor(result)?;
+            let slot = self.new_slot(ty.size_bytes());
+            self.define(result, slot, View::from(&ty.shape));
+            outputs.push(slot);
+        }
+        self.emit(kernel, inputs, outputs);
         Ok(())
     }
 

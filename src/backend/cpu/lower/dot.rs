@@ -15,7 +15,7 @@ use crate::backend::cpu::view::View;
 use crate::ifrt::{DType, Result};
 use crate::stablehlo::entity::Entity;
 use crate::stablehlo::op::{Convolution, DotAlgorithm, DotGeneral, PrecisionType, Window};
-use crate::stablehlo::{OpData, Value};
+use crate::stablehlo::{OpData, OpKind, Value};
 
 /// Whether an algorithm asks for what is done anyway: every product once, all in one type.
 fn is_plain(algorithm: DotAlgorithm, compute: DType) -> bool {
@@ -43,10 +43,37 @@ impl Lowering<'_> {
         let lhs = (lhs_slot, lhs_view.transpose(&lhs_order));
         let rhs = (rhs_slot, rhs_view.transpose(&rhs_order));
         let contracting = dot.rhs_contracting.len();
-        let product = self.product(op, compute, batch, lhs, rows, rhs, contracting)?;
         let result = first(&op.results)?;
+        let columns = rhs.1.dims.len() - batch - contracting;
+        if batch == 0 && self.turns(result, rows, columns) && compute == self.tensor(result)?.dtype
+        {
+            // Made the way it is wanted: the transpose of a product is that of the transposes,
+            // the other way round.
+            let swapped = |view: &View, outer: usize| {
+                let order: Vec<usize> = (outer..view.dims.len()).chain(0..outer).collect();
+                view.transpose(&order)
+            };
+            let lhs = (lhs.0, swapped(&lhs.1, rows));
+            let rhs = (rhs.0, swapped(&rhs.1, contracting));
+            let dims = [&rhs.1.dims[..columns], &lhs.1.dims[contracting..]].concat();
+            let product = self.product(op, compute, 0, rhs, columns, lhs, contracting)?;
+            self.define(result, product, swapped(&View::dense(&dims), columns));
+            return Ok(());
+        }
+        let product = self.product(op, compute, batch, lhs, rows, rhs, contracting)?;
         let view = View::from(&self.tensor(result)?.shape);
         self.define_converted(op, result, product, &view, compute)
+    }
+
+    /// Whether a product of so many dimensions is used once, to put its columns before its rows.
+    fn turns(&self, product: Value, rows: usize, columns: usize) -> bool {
+        self.uses[product.index()] == 1
+            && self.last_use[product.index()].is_some_and(|user| {
+                let OpKind::Transpose { permutation } = &self.function.ops[user].kind else {
+                    return false;
+                };
+                permutation.iter().copied().eq((rows..rows + columns).chain(0..rows))
+            })
     }
 
     /// Emits the product of `[batch.., m.., k..]` and `[batch.., k.., n..]`, where `rows` and

@@ -16,6 +16,7 @@ mod movement;
 mod normalization;
 mod reduce;
 mod region;
+mod scalar_loop;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use crate::ifrt::{Code, Result, Shape, Status};
 use crate::stablehlo::entity::Entity;
 use crate::stablehlo::transform::{inline, simplify};
 use crate::stablehlo::{
-    Block as HloBlock, Function, Literal, Module, OpData, OpKind, TensorType, Value,
+    Block as HloBlock, Function, Literal, Module, Op, OpData, OpKind, TensorType, Value,
 };
 
 /// A program and what its caller must know about it.
@@ -101,6 +102,8 @@ struct Lowering<'f> {
     function: &'f Function,
     /// Per value, the uses not lowered yet.
     uses: Vec<usize>,
+    /// Per value, the last operation that uses it.
+    last_use: Vec<Option<Op>>,
     places: Vec<Option<Place>>,
     groups: Vec<Option<Group>>,
     /// Per slot, its size in bytes.
@@ -118,16 +121,19 @@ struct Lowering<'f> {
 impl<'f> Lowering<'f> {
     fn new(function: &'f Function) -> Self {
         let mut uses = vec![0; function.values.len()];
+        let mut last_use = vec![None; function.values.len()];
         for (_, block) in function.blocks.iter() {
             for &op in &block.ops {
                 for operand in &function.ops[op].operands {
                     uses[operand.index()] += 1;
+                    last_use[operand.index()] = Some(op);
                 }
             }
         }
         Self {
             function,
             uses,
+            last_use,
             places: vec![None; function.values.len()],
             groups: Vec::new(),
             sizes: Vec::new(),

@@ -2,6 +2,7 @@
 //! not change, and the values that other runtimes have got wrong (notes/pains.md, section N).
 
 mod numbers;
+mod thresholds;
 
 use std::fmt::Write;
 

@@ -1,0 +1,163 @@
+//! `while` loops of scalars, which become instructions on registers.
+
+use std::collections::HashMap;
+
+use super::Lowering;
+use crate::backend::cpu::kernels::carrier::carrier_for;
+use crate::backend::cpu::kernels::scalar::{
+    MAX_REGISTERS, MAX_WIDTH, Register, Registers, load, scalar,
+};
+use crate::backend::cpu::kernels::scalar_loop::{Instruction, ScalarLoop};
+use crate::ifrt::DType;
+use crate::stablehlo::{Block, OpData, OpKind, Value, ValueDef};
+
+impl Lowering<'_> {
+    /// A loop as instructions, and the values from around it that it reads; none when some value
+    /// of it is no scalar, some operation has no function of registers, or there are too few.
+    pub(super) fn scalar_loop(&self, op: &OpData) -> Option<(ScalarLoop, Vec<Value>)> {
+        let &[condition, body] = op.regions.as_slice() else {
+            return None;
+        };
+        let [condition, body] = [condition, body].map(|region| self.function.regions[region].block);
+        let mut assembler = Assembler {
+            lowering: self,
+            known: HashMap::new(),
+            registers: [0; MAX_REGISTERS],
+            count: 0,
+            captures: Vec::new(),
+            inputs: Vec::new(),
+        };
+        let mut state = Vec::with_capacity(op.operands.len());
+        for &operand in &op.operands {
+            let width = assembler.scalar_type(operand)?.size_bytes();
+            state.push((assembler.new_register()?, width));
+        }
+        assembler.inputs.extend(state.iter().map(|&(register, _)| register));
+        for block in [condition, body] {
+            let arguments = &self.function.blocks[block].arguments;
+            let arguments =
+                arguments.iter().copied().zip(state.iter().map(|&(register, _)| register));
+            assembler.known.extend(arguments);
+        }
+        let (condition, goes_on) = assembler.block(condition)?;
+        let (body, results) = assembler.block(body)?;
+        let moves = assembler.moves(&state, &results)?;
+        let kernel = ScalarLoop {
+            registers: assembler.registers,
+            inputs: assembler.inputs,
+            state,
+            condition,
+            goes_on: *goes_on.first()?,
+            body,
+            moves,
+        };
+        Some((kernel, assembler.captures))
+    }
+}
+
+/// Gives values registers, and operations instructions.
+struct Assembler<'l, 'f> {
+    lowering: &'l Lowering<'f>,
+    known: HashMap<Value, Register>,
+    /// What the registers hold at first.
+    registers: Registers,
+    count: usize,
+    captures: Vec<Value>,
+    /// The registers of the inputs, the state's and then those of `captures`.
+    inputs: Vec<Register>,
+}
+
+impl Assembler<'_, '_> {
+    /// The type of a value that fits a register.
+    fn scalar_type(&self, value: Value) -> Option<DType> {
+        let ty = self.lowering.function.tensor(value)?;
+        (ty.shape.rank() == 0 && ty.dtype.size_bytes() <= MAX_WIDTH).then_some(ty.dtype)
+    }
+
+    fn new_register(&mut self) -> Option<Register> {
+        let register = Register::try_from(self.count).ok().filter(|_| self.count < MAX_REGISTERS);
+        self.count += 1;
+        register
+    }
+
+    /// The register of a value, which is a constant or comes from around the loop if it has none.
+    fn register(&mut self, value: Value) -> Option<Register> {
+        if let Some(&register) = self.known.get(&value) {
+            return Some(register);
+        }
+        self.scalar_type(value)?;
+        let register = self.new_register()?;
+        let function = self.lowering.function;
+        if let ValueDef::Result(definer, _) = function.values[value].def
+            && let OpKind::Constant(literal) = &function.ops[definer].kind
+        {
+            self.registers[usize::from(register)] = load(literal.stored_bytes());
+        } else {
+            self.captures.push(value);
+            self.inputs.push(register);
+        }
+        self.known.insert(value, register);
+        Some(register)
+    }
+
+    /// The moves that make `results` the state. What is read after it is overwritten, when parts
+    /// of the state change places, is put aside first.
+    fn moves(
+        &mut self,
+        state: &[(Register, usize)],
+        results: &[Register],
+    ) -> Option<Vec<(Register, Register)>> {
+        let mut aside = Vec::new();
+        let mut moves = Vec::new();
+        for (&(to, _), &from) in state.iter().zip(results).filter(|((to, _), from)| to != *from) {
+            let is_overwritten = moves.iter().any(|&(earlier, _)| earlier == from);
+            let from = if is_overwritten {
+                let kept = self.new_register()?;
+                aside.push((kept, from));
+                kept
+            } else {
+                from
+            };
+            moves.push((to, from));
+        }
+        aside.append(&mut moves);
+        Some(aside)
+    }
+
+    /// The instructions of a block, and where what it yields is.
+    fn block(&mut self, block: Block) -> Option<(Vec<Instruction>, Vec<Register>)> {
+        let function = self.lowering.function;
+        let (&terminator, ops) = function.blocks[block].ops.split_last()?;
+        let mut instructions = Vec::with_capacity(ops.len());
+        for op in ops.iter().map(|&op| &function.ops[op]) {
+            let [result] = op.results.as_slice() else {
+                return None;
+            };
+            let to = self.scalar_type(*result)?;
+            if matches!(op.kind, OpKind::Constant(_)) {
+                continue;
+            }
+            let from = self.scalar_type(*op.operands.first()?)?;
+            let moves = matches!(op.kind, OpKind::Reshape | OpKind::BroadcastInDim { .. });
+            if moves || matches!(op.kind, OpKind::Convert) && from == to {
+                let register = self.register(*op.operands.first()?)?;
+                self.known.insert(*result, register);
+                continue;
+            }
+            if !op.regions.is_empty() || carrier_for(&op.kind, from).is_some() {
+                return None;
+            }
+            let kernel = scalar(&op.kind, from, to)?;
+            let mut operands = [0; 4];
+            for (register, &operand) in operands.iter_mut().zip(&op.operands) {
+                *register = self.register(operand)?;
+            }
+            operands[3] = self.new_register()?;
+            self.known.insert(*result, operands[3]);
+            instructions.push(Instruction { kernel, operands });
+        }
+        let results = function.ops[terminator].operands.iter();
+        let results = results.map(|&value| self.register(value)).collect::<Option<_>>()?;
+        Some((instructions, results))
+    }
+}
