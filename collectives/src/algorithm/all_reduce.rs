@@ -143,7 +143,8 @@ impl Collective for AllReduce<'_> {
         let count = run.members().len();
         let length = self.input.len();
         let operands = contributions(|_| Some(length), run, &presence, opened)?;
-        if length <= WHOLE_BYTES || count <= 2 && !self.is_in_place() {
+        // What all know decides, not whether this member's operand is in place.
+        if length <= WHOLE_BYTES || count <= 2 {
             self.combine(run, &operands)?;
             return presence.part();
         }

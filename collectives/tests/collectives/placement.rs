@@ -140,3 +140,31 @@ fn members_may_differ_in_where_their_operands_lie() {
         }
     });
 }
+
+#[test]
+fn members_may_differ_in_whether_they_reduce_in_place() {
+    for members in [2, 3] {
+        let job = shm(&vec![1; members]);
+        job.run(AMPLE, &|communicator| {
+            let all: Vec<_> = (0..).map(Member).take(members).collect();
+            let group = communicator.group(&all).unwrap();
+            let call = &Call::on(&group);
+            let me = group.position();
+            for count in COUNTS {
+                let operands: Vec<_> =
+                    all.iter().map(|member| operand(F32, member.0, count)).collect();
+                let sum = fold(F32, SUM, &operands);
+                for in_place in 0..members {
+                    let mut buffer = operands[me].clone();
+                    if me == in_place {
+                        communicator.all_reduce_in_place(call, F32, SUM, &mut buffer).unwrap();
+                    } else {
+                        let input = &operands[me];
+                        communicator.all_reduce(call, F32, SUM, input, &mut buffer).unwrap();
+                    }
+                    assert!(buffer == sum, "{count} elements on {members}, {in_place} in place");
+                }
+            }
+        });
+    }
+}
