@@ -166,13 +166,14 @@ fn decode_power(code: u8) -> f64 {
     if code == 0xff { f64::NAN } else { 2.0_f64.powi(i32::from(code) - 127) }
 }
 
-/// The code of the nearest power of two, the greater one of two as near. There is no zero: what is
-/// less than the least power becomes that. NaN of what is negative, too great or no number.
+/// The code of the nearest power of two, the greater one of two as near. What is less than the
+/// least power becomes that. NaN of what is negative, too great or no number, and of zero, which is
+/// no power: XLA:CPU has it so.
 fn encode_power(value: f64) -> u8 {
-    if value.is_nan() || (value.is_sign_negative() && value != 0.0) {
+    if value.is_nan() || value <= 0.0 {
         return 0xff;
     }
-    let bits = value.abs().to_bits().cast_signed();
+    let bits = value.to_bits().cast_signed();
     let (exponent, mantissa) = (bits >> 52, bits.cast_unsigned() << 12);
     let rounded = exponent + i64::from(mantissa >> 63 == 1) - 1023 + 127;
     u8::try_from(rounded.max(0)).unwrap_or(0xff)
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!([0, 127, 254].map(decode_power), [2.0_f64.powi(-127), 1.0, 2.0_f64.powi(127)]);
         assert!(decode_power(255).is_nan());
         let encoded =
-            [1.0, 1.49, 1.5, 3.0, 0.0, -1.0, f64::INFINITY, 1e-60, 3e38].map(encode_power);
-        assert_eq!(encoded, [127, 127, 128, 129, 0, 255, 255, 0, 255]);
+            [1.0, 1.49, 1.5, 3.0, 0.0, -0.0, -1.0, f64::INFINITY, 1e-60, 3e38].map(encode_power);
+        assert_eq!(encoded, [127, 127, 128, 129, 255, 255, 255, 255, 0, 255]);
     }
 }
