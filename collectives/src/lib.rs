@@ -48,6 +48,8 @@ mod reduce;
 mod rendezvous;
 mod secret;
 pub mod shared_memory;
+#[expect(unsafe_code, reason = "no safe function stores past the caches")]
+mod stream;
 mod topology;
 pub mod transport;
 mod world;

@@ -12,6 +12,7 @@ mod partial;
 
 use bytemuck::Zeroable;
 use half::{bf16, f16};
+use smallvec::SmallVec;
 
 use complex::Complex;
 use minifloat::{F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
@@ -21,12 +22,16 @@ pub(crate) use partial::Partial;
 use number::{Arithmetic, Bitwise, Bool, Divide, Ordered};
 
 use crate::element::{ElementType, Operator, Reduction, ReductionFunction};
+use crate::stream::Copying;
 
 /// Elements folded at a time: at 8 bytes, accumulator and scratch take 8 KiB of the first cache.
 const TILE_ELEMENTS: usize = 512;
 
 /// Bytes that the caller's function gets at a time, unless one element has more.
 const BLOCK_BYTES: usize = 4096;
+
+/// Words folded at a time where the result goes past the caches: until it does, it is in the first.
+const STREAMED_WORDS: usize = 1024;
 
 /// One operand of a fold; `None` is the one that the output holds before.
 pub(crate) type Source<'a> = Option<&'a [u8]>;
@@ -81,6 +86,33 @@ pub(crate) fn fold(
         ElementType::C128 => fold_complex::<Complex<f64>>(reduction, inputs, output),
         // No reduction has them, which was checked above.
         ElementType::Opaque { .. } => {}
+    }
+}
+
+/// As [`fold`], for results of which the members of a host write `written_bytes`, all together.
+pub(crate) fn fold_shared(
+    element: ElementType,
+    operator: &Operator<'_>,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+    written_bytes: usize,
+) {
+    let copying = Copying::of(written_bytes);
+    let room_bytes = STREAMED_WORDS * size_of::<u64>();
+    let block_bytes = room_bytes - room_bytes % element.size_bytes().max(1);
+    if !copying.streams() || block_bytes == 0 {
+        return fold(element, operator, inputs, output);
+    }
+    let mut block = [0_u64; STREAMED_WORDS];
+    let block: &mut [u8] = bytemuck::cast_slice_mut(&mut block);
+    for (index, output) in output.chunks_mut(block_bytes).enumerate() {
+        let range = index * block_bytes..index * block_bytes + output.len();
+        let block = &mut block[..output.len()];
+        let whole = &*output;
+        let tiles =
+            inputs.iter().map(|input| Some(input.map_or(whole, |input| &input[range.clone()])));
+        fold(element, operator, &tiles.collect::<SmallVec<[_; 8]>>(), block);
+        copying.copy(output, block);
     }
 }
 
@@ -146,15 +178,11 @@ fn fold_then<T: Arithmetic>(
     inputs: &[Source<'_>],
     output: &mut [u8],
 ) {
-    if let [Some(first), Some(second)] = inputs
-        && let Ok(first) = bytemuck::try_cast_slice::<u8, T>(first)
-        && let Ok(second) = bytemuck::try_cast_slice::<u8, T>(second)
-        && let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output)
-    {
-        // The most frequent fold, in one pass: memory is the limit.
-        for ((value, first), second) in output.iter_mut().zip(first).zip(second) {
-            *value = T::round(finish(combine(first.widen(), second.widen())));
-        }
+    let whole = fold_into::<T>(&combine, &finish, inputs, output)
+        || fold_whole::<T, 2>(&combine, &finish, inputs, output)
+        || fold_whole::<T, 3>(&combine, &finish, inputs, output)
+        || fold_whole::<T, 4>(&combine, &finish, inputs, output);
+    if whole {
         return;
     }
     let Some((first, others)) = inputs.split_first() else { return };
@@ -179,6 +207,54 @@ fn fold_then<T: Arithmetic>(
         }
         output.copy_from_slice(&bytemuck::cast_slice(&scratch)[..output.len()]);
     }
+}
+
+/// Folds `N` inputs in one pass, which is as fast as memory; whether it did: they are aligned and
+/// none of them lies in the output.
+fn fold_whole<T: Arithmetic, const N: usize>(
+    combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
+    finish: impl Fn(T::Accumulator) -> T::Accumulator,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) -> bool {
+    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) else { return false };
+    let Ok(inputs) = <&[Source<'_>; N]>::try_from(inputs) else { return false };
+    let count = output.len();
+    let mut elements = [&[][..]; N];
+    for (elements, input) in elements.iter_mut().zip(inputs) {
+        let input = input.map(bytemuck::try_cast_slice::<u8, T>);
+        let Some(Ok(input)) = input else { return false };
+        *elements = &input[..count];
+    }
+    for (index, value) in output.iter_mut().enumerate() {
+        let mut terms = elements.iter().map(|elements| elements[index].widen());
+        let Some(first) = terms.next() else { return false };
+        *value = T::round(finish(terms.fold(first, &combine)));
+    }
+    true
+}
+
+/// Folds one of two inputs into the other, in one pass; whether it did: both are aligned, and the
+/// other lies in the output.
+fn fold_into<T: Arithmetic>(
+    combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
+    finish: impl Fn(T::Accumulator) -> T::Accumulator,
+    inputs: &[Source<'_>],
+    output: &mut [u8],
+) -> bool {
+    let (input, is_first) = match inputs {
+        [Some(first), None] => (first, true),
+        [None, Some(second)] => (second, false),
+        _ => return false,
+    };
+    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) else { return false };
+    let Ok(input) = bytemuck::try_cast_slice::<u8, T>(input) else { return false };
+    for (value, input) in output.iter_mut().zip(input) {
+        let (own, other) = (value.widen(), input.widen());
+        let folded = if is_first { combine(other, own) } else { combine(own, other) };
+        *value = T::round(finish(folded));
+    }
+    true
 }
 
 /// Folds by the caller's function.

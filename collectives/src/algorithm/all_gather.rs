@@ -7,11 +7,12 @@ use super::chunk::Chunks;
 use super::two_level::Near;
 use super::{
     Algorithm, Collective, Operand, Run, expect_elements, expect_length, incoming, outgoing,
-    pieces_mut, recursive_doubling, ring, two_level,
+    piece_range, pieces_mut, recursive_doubling, ring, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
+use crate::stream::Copying;
 use crate::transport::TransportError;
 
 pub(crate) struct AllGather<'a> {
@@ -35,17 +36,14 @@ impl Collective for AllGather<'_> {
         self.input.bytes(self.output)
     }
 
-    fn is_in_place(&self) -> bool {
-        self.input.is_within()
-    }
-
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+        let copying = Copying::of(self.output.len().saturating_mul(contributions.len()));
         let pieces = pieces_mut(self.output, contributions.len());
         for ((index, piece), input) in pieces.into_iter().enumerate().zip(contributions) {
-            if index == run.position {
-                self.input.copy_to(piece);
-            } else {
-                piece.copy_from_slice(input);
+            if index != run.position {
+                copying.copy(piece, input);
+            } else if let Operand::Apart(input) = self.input {
+                copying.copy(piece, input);
             }
         }
         Ok(())
@@ -54,20 +52,21 @@ impl Collective for AllGather<'_> {
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
         let count = run.members().len();
         let chunks = Chunks::new(self.element, self.output.len(), count);
-        let mut pieces = pieces_mut(self.output, count);
-        self.input.copy_to(pieces[run.position]);
+        let own = piece_range(self.output.len(), run.position, count);
+        self.input.copy_to(&mut self.output[own.clone()]);
         match run.algorithm {
             Algorithm::RecursiveDoubling => {
                 return recursive_doubling::all_gather(run, self.output);
             }
             Algorithm::Ring => return ring::all_gather(run, &chunks, self.output),
             Algorithm::TwoLevel => {
-                let own = pieces[run.position].to_vec();
+                let own = self.output[own].to_vec();
                 let near = Near::open(run, &[])?;
                 return two_level::all_gather(run, near, &chunks, &own, self.output);
             }
             Algorithm::Direct | Algorithm::Shared => {}
         }
+        let mut pieces = pieces_mut(self.output, count);
         let own = &*std::mem::take(&mut pieces[run.position]);
         let sends = outgoing(run, |_| own);
         let mut receives = incoming(run, pieces);

@@ -9,7 +9,7 @@
 //! So it is done directly; `recursive_doubling`, `ring` and `two_level` have other ways.
 //!
 //! In shared memory everyone folds all operands where they lie, or, if they are larger than 64 KiB
-//! and P > 2, its own chunk of them, which all others then read: 2 rounds, scratch S/P.
+//! and P > 2, its own chunk of them, which all others then read: 2 rounds.
 //!
 //! P = 4, two steps; `a1` is chunk 1 of member a, `*` folded:
 //! ```text
@@ -30,9 +30,10 @@ use super::{
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
-use crate::reduce::{Partial, fold};
+use crate::reduce::{Partial, fold, fold_shared};
+use crate::stream::Copying;
 use crate::transport::TransportError;
-use crate::transport::shm::{Opened, Presence};
+use crate::transport::shm::{Exposure, Opened, Presence};
 
 /// The longest operand that more than two send to everyone whole: up to here a step costs more than
 /// bytes. For two, chunks would be as many bytes in twice the steps.
@@ -67,13 +68,18 @@ impl Collective for AllReduce<'_> {
         self.input.bytes(self.output)
     }
 
-    fn is_in_place(&self) -> bool {
-        self.input.is_within()
+    fn exposure(&self, members: usize) -> Exposure {
+        match (self.is_folded_whole(members), &self.input) {
+            (false, _) => Exposure::Passing,
+            (true, Operand::Apart(_)) => Exposure::Lasting,
+            (true, Operand::Within(_)) => Exposure::Changing,
+        }
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let inputs = sources(run, contributions, self.input.source());
-        fold(self.element, &self.operator, &inputs, self.output);
+        let written_bytes = self.output.len().saturating_mul(contributions.len());
+        fold_shared(self.element, &self.operator, &inputs, self.output, written_bytes);
         Ok(())
     }
 
@@ -142,25 +148,40 @@ impl Collective for AllReduce<'_> {
     ) -> Result<(), TransportError> {
         let count = run.members().len();
         let length = self.input.len();
-        let operands = contributions(|_| Some(length), run, &presence, opened)?;
-        // What all know decides, not whether this member's operand is in place.
-        if length <= WHOLE_BYTES || count <= 2 {
+        if self.is_folded_whole(count) {
+            let operands = contributions(|_| Some(length), run, &presence, opened)?;
             self.combine(run, &operands)?;
             return presence.part();
         }
         let chunks = Chunks::new(self.element, length, count);
         let chunk = chunks.range(run.position);
-        let folded = presence.make(chunk.len())?;
-        let own = self.contribution();
-        let inputs = operands.iter().enumerate().map(|(index, operand)| {
-            let operand = if index == run.position { own } else { operand };
-            Some(&operand[chunk.clone()])
+        let mut pieces = chunks.split(self.output, count);
+        let folded = std::mem::take(&mut pieces[run.position]);
+        // In place the others' operands change beside this chunk.
+        let inputs = (0..count).map(|index| {
+            if index == run.position {
+                return Ok(self.input.source().map(|own| &own[chunk.clone()]));
+            }
+            presence.opened_part(opened, index, length, chunk.clone()).map(Some)
         });
-        fold(self.element, &self.operator, &inputs.collect::<SmallVec<[_; 8]>>(), folded);
-        presence.show_made(chunk.len())?;
-        for (index, piece) in chunks.split(self.output, count).into_iter().enumerate() {
-            piece.copy_from_slice(presence.shown(index, piece.len())?);
+        let inputs: SmallVec<[_; 8]> = inputs.collect::<Result<_, TransportError>>()?;
+        fold(self.element, &self.operator, &inputs, folded);
+        presence.show(folded)?;
+        let copying = Copying::of(length.saturating_mul(count));
+        for (index, piece) in pieces.into_iter().enumerate() {
+            if index != run.position {
+                copying.copy(piece, presence.shown(index, piece.len())?);
+            }
         }
+        drop(copying);
         presence.part()
+    }
+}
+
+impl AllReduce<'_> {
+    /// Whether everyone folds all of the operands in shared memory: the same for all members,
+    /// which may differ in whether theirs lie in the output.
+    fn is_folded_whole(&self, members: usize) -> bool {
+        self.input.len() <= WHOLE_BYTES || members <= 2
     }
 }

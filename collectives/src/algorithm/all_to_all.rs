@@ -9,6 +9,7 @@ use super::{
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
+use crate::stream::Copying;
 use crate::transport::TransportError;
 
 pub(crate) struct AllToAll<'a> {
@@ -34,10 +35,11 @@ impl Collective for AllToAll<'_> {
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
+        let copying = Copying::of(self.output.len().saturating_mul(count));
         let pieces = pieces_mut(self.output, count);
         for ((index, output), input) in pieces.into_iter().enumerate().zip(contributions) {
             let input = if index == run.position { self.input } else { input };
-            output.copy_from_slice(piece(input, run.position, count));
+            copying.copy(output, piece(input, run.position, count));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::Pieces;
 use crate::element::ElementType;
 
 /// The chunks of an operand: whole elements, near equal, the longer ones first.
@@ -30,8 +31,8 @@ impl Chunks {
     }
 
     /// Cuts `bytes` at the chunks' ends.
-    pub(super) fn split<'a>(&self, mut bytes: &'a mut [u8], count: usize) -> Vec<&'a mut [u8]> {
-        let mut chunks = Vec::with_capacity(count);
+    pub(super) fn split<'a>(&self, mut bytes: &'a mut [u8], count: usize) -> Pieces<'a> {
+        let mut chunks = Pieces::with_capacity(count);
         for index in 0..count {
             let (chunk, rest) = bytes.split_at_mut(self.range(index).len());
             chunks.push(chunk);

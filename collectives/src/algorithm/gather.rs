@@ -9,6 +9,7 @@ use super::{
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
+use crate::transport::shm::Exposure;
 use crate::transport::{Outgoing, TransportError};
 
 pub(crate) struct Gather<'a> {
@@ -42,8 +43,8 @@ impl Collective for Gather<'_> {
         self.input.bytes(self.output)
     }
 
-    fn is_in_place(&self) -> bool {
-        self.input.is_within()
+    fn exposure(&self, _members: usize) -> Exposure {
+        if self.input.is_within() { Exposure::Changing } else { Exposure::Lasting }
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {

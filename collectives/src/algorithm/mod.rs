@@ -61,7 +61,7 @@ use crate::descriptor::Signature;
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::Source;
-use crate::transport::shm::{Opened, Presence, SharedGroup};
+use crate::transport::shm::{Exposure, Opened, Presence, SharedGroup};
 use crate::transport::{Incoming, Outgoing, Step, Transport, TransportError};
 
 /// One collective with one member's operands.
@@ -85,9 +85,9 @@ pub(crate) trait Collective {
         Some(self.contribution().len())
     }
 
-    /// Whether the contribution lies in the output.
-    fn is_in_place(&self) -> bool {
-        false
+    /// How long the contribution stays as it is in [`Collective::share`].
+    fn exposure(&self, _members: usize) -> Exposure {
+        Exposure::Lasting
     }
 
     /// Writes the output, given everyone's contribution in the order of the group.
@@ -311,8 +311,12 @@ fn root_number(root: usize) -> Option<u32> {
 }
 
 /// The operands of a fold: the others' contributions, and `own` in its turn.
-fn sources<'b>(run: &Run<'_>, contributions: &[&'b [u8]], own: Source<'b>) -> Vec<Source<'b>> {
-    let mut sources: Vec<Source<'b>> = contributions.iter().copied().map(Some).collect();
+fn sources<'b>(
+    run: &Run<'_>,
+    contributions: &[&'b [u8]],
+    own: Source<'b>,
+) -> SmallVec<[Source<'b>; 8]> {
+    let mut sources: SmallVec<_> = contributions.iter().copied().map(Some).collect();
     if let Some(place) = sources.get_mut(run.position) {
         *place = own;
     }
@@ -330,10 +334,13 @@ fn piece(bytes: &[u8], index: usize, count: usize) -> &[u8] {
     &bytes[piece_range(bytes.len(), index, count)]
 }
 
+/// All pieces of an operand; those of a small group need no allocation.
+type Pieces<'a> = SmallVec<[&'a mut [u8]; 8]>;
+
 /// All of `count` equal pieces of `bytes`.
-fn pieces_mut(mut bytes: &mut [u8], count: usize) -> Vec<&mut [u8]> {
+fn pieces_mut(mut bytes: &mut [u8], count: usize) -> Pieces<'_> {
     let length = bytes.len() / count;
-    let mut pieces = Vec::with_capacity(count);
+    let mut pieces = Pieces::with_capacity(count);
     for _ in 0..count {
         let (piece, rest) = bytes.split_at_mut(length);
         pieces.push(piece);
@@ -348,7 +355,7 @@ fn outgoing<'b>(run: &Run<'_>, bytes: impl Fn(usize) -> &'b [u8]) -> Vec<Outgoin
 }
 
 /// What to receive from whom: the piece at each peer's position.
-fn incoming<'b>(run: &Run<'_>, pieces: Vec<&'b mut [u8]>) -> Vec<Incoming<'b>> {
+fn incoming<'b>(run: &Run<'_>, pieces: Pieces<'b>) -> Vec<Incoming<'b>> {
     let members = run.members().iter();
     let others = members.zip(pieces).enumerate().filter(|(index, _)| *index != run.position);
     others.map(|(_, (&from, bytes))| Incoming { from, bytes }).collect()

@@ -17,6 +17,7 @@ use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::fold;
+use crate::transport::shm::Exposure;
 use crate::transport::{Outgoing, TransportError};
 
 /// The longest operand that is sent to the root whole: up to here a step costs more than bytes.
@@ -56,8 +57,8 @@ impl Collective for Reduce<'_> {
         self.input.bytes(self.output)
     }
 
-    fn is_in_place(&self) -> bool {
-        self.input.is_within()
+    fn exposure(&self, _members: usize) -> Exposure {
+        if self.input.is_within() { Exposure::Changing } else { Exposure::Lasting }
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {

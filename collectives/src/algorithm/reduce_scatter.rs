@@ -1,7 +1,10 @@
 //! Reduce-scatter: member j gets the fold of everyone's jth piece, in the order of the group.
 //!
 //! 1 step: piece j to member j, who folds. Sends (P-1)/P S, scratch (P-1)/P S. So it is done
-//! directly; `ring` and `two_level` have other ways. The output is S/P; in place it is piece j of the operand, whose other pieces stay as they were.
+//! directly; `ring` and `two_level` have other ways. The output is S/P; in place it is piece j of
+//! the operand, whose other pieces stay as they were.
+
+use smallvec::SmallVec;
 
 use super::chunk::Chunks;
 use super::two_level::Near;
@@ -14,6 +17,7 @@ use crate::element::{ElementType, Operator};
 use crate::ids::Member;
 use crate::reduce::{Partial, fold};
 use crate::transport::TransportError;
+use crate::transport::shm::Exposure;
 
 pub(crate) struct ReduceScatter<'a> {
     pub(crate) element: ElementType,
@@ -47,14 +51,14 @@ impl Collective for ReduceScatter<'_> {
         self.input.bytes(self.output)
     }
 
-    fn is_in_place(&self) -> bool {
-        self.input.is_within()
+    fn exposure(&self, _members: usize) -> Exposure {
+        if self.input.is_within() { Exposure::Changing } else { Exposure::Lasting }
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
         let position = run.position;
-        let pieces: Vec<_> =
+        let pieces: SmallVec<[_; 8]> =
             contributions.iter().map(|input| piece(input, position, count)).collect();
         let Self { element, operator, ref input, ref mut output } = *self;
         match input {

@@ -24,7 +24,7 @@ use super::chunk::Chunks;
 use super::{Incoming, Outgoing, Run};
 use crate::ids::Member;
 use crate::reduce::{Partial, Source};
-use crate::transport::shm::{Opened, Presence};
+use crate::transport::shm::{Exposure, Opened, Presence};
 use crate::transport::{Operation, Step, TransportError};
 
 /// How a member reaches those on its host.
@@ -44,7 +44,8 @@ impl<'a> Near<'a> {
         let operation = Operation { members: &host.members, ..run.step.operation };
         let mut presence = group.enter(run.transport, Step { operation, ..run.step })?;
         // What all agree on has been compared, so there is nothing left to say.
-        let opened = presence.open(&[0; _], operand, true)?;
+        let mut opened = Opened::default();
+        presence.open(&[], operand, Exposure::Changing, &mut opened)?;
         Ok(Self::Shared(presence, opened))
     }
 }
@@ -170,10 +171,10 @@ pub(super) fn all_gather(
         |share: &[usize]| -> usize { share.iter().map(|chunk| chunks.range(*chunk).len()).sum() };
     match near {
         Near::Shared(mut presence, _) => {
-            let length_bytes = length(&shares[place]);
-            receive(run, chunks, &shares[place], own, presence.make(length_bytes)?)?;
+            let mut received = vec![0; length(&shares[place])];
+            receive(run, chunks, &shares[place], own, &mut received)?;
             run.pass();
-            presence.show_made(length_bytes)?;
+            presence.show(&received)?;
             for (index, share) in shares.iter().enumerate() {
                 unpack(presence.shown(index, length(share))?, chunks, share, output);
             }

@@ -1,20 +1,26 @@
-//! A descriptor as words, so that two are compared without decoding either.
+//! The signature and the key of a descriptor as words, so that two are compared without decoding
+//! either.
 //!
-//! Members of one host read each other's words where they lie; equal words are equal descriptors.
+//! Members of one host read each other's words where they lie; equal words are equal signatures
+//! and keys. Which operation they are of is known from where they lie. What most operations lack
+//! comes last, and a head without it has two words: the first says which it is.
 
 use crate::algorithm::Algorithm;
-use crate::descriptor::{
-    CollectiveKey, CollectiveKind, Descriptor, GroupId, OperationId, Signature,
-};
+use crate::descriptor::{CollectiveKey, CollectiveKind, Descriptor, OperationId, Signature};
 use crate::element::{ElementType, OperatorName, Reduction};
 use crate::transport::shm::Head;
 
 const VERSION: u8 = 2;
 
-/// What of a descriptor is there.
+/// What of a descriptor is there, in the first word. If none of it is, there are two words.
 const HAS_ROOT: u64 = 1 << 32;
 const HAS_PAIRS: u64 = 1 << 33;
 const HAS_KEY: u64 = 1 << 34;
+const HAS_FINGERPRINT: u64 = 1 << 35;
+const HAS_SIZE: u64 = 1 << 36;
+
+/// Words of a head in which none of it is there.
+const SHORT: usize = 2;
 
 /// Where the code of the algorithm begins in the same word.
 const ALGORITHM_SHIFT: u32 = 40;
@@ -25,75 +31,72 @@ const OPAQUE: u8 = 255;
 const FUNCTION: u8 = 255;
 const SHARED: u8 = 255;
 
-/// The words of `descriptor`: equal if and only if the descriptors are.
-pub(super) fn encode(descriptor: &Descriptor) -> Head {
-    let Descriptor { signature, key, operation, algorithm } = descriptor;
-    let Signature { kind, reduction, element, count, root, pairs } = *signature;
-    let (element, element_bytes) = match element {
-        Some(ElementType::Opaque { size_bytes }) => (OPAQUE, size_bytes),
-        Some(element) => (element_code(element), 0),
-        None => (NONE, 0),
-    };
-    let (operator, fingerprint) = match reduction {
-        Some(OperatorName::Named(reduction)) => (reduction_code(reduction), 0),
-        Some(OperatorName::Function { fingerprint }) => (FUNCTION, fingerprint),
-        None => (NONE, 0),
-    };
-    let terms = [VERSION, kind_code(kind), operator, element];
-    let terms = u64::from(u32::from_le_bytes(terms)) | u64::from(element_bytes) << 32;
-    let present =
-        root.map_or(0, |_| HAS_ROOT) | pairs.map_or(0, |_| HAS_PAIRS) | key.map_or(0, |_| HAS_KEY);
-    let key = key.unwrap_or(NO_KEY);
-    let CollectiveKey { launch, program, ordinal, iteration } = key;
-    let [group, more_group] = bytemuck::cast::<[u8; 16], [[u8; 8]; 2]>(operation.group.0);
-    let mut head = [0; _];
-    head[0] = terms;
-    let algorithm = u64::from(algorithm_code(*algorithm)) << ALGORITHM_SHIFT;
-    head[1] = present | algorithm | u64::from(root.unwrap_or(0));
-    head[2] = count;
-    head[3] = pairs.unwrap_or(0);
-    head[4] = launch;
-    head[5] = program;
-    head[6] = u64::from(ordinal);
-    head[7] = iteration;
-    head[8] = u64::from_le_bytes(group);
-    head[9] = u64::from_le_bytes(more_group);
-    head[10] = operation.sequence;
-    head[11] = fingerprint;
-    head
+/// The words of a head.
+pub(super) struct Words {
+    words: Head,
+    length: usize,
 }
 
-/// The descriptor with these words.
-pub(super) fn decode(head: &Head) -> Result<Descriptor, HeadError> {
+impl Words {
+    pub(super) fn as_slice(&self) -> &[u64] {
+        &self.words[..self.length]
+    }
+}
+
+/// The words of `descriptor`: equal if and only if signatures, keys and algorithms are.
+pub(super) fn encode(descriptor: &Descriptor) -> Words {
+    let Descriptor { signature, key, algorithm, .. } = descriptor;
+    let Signature { kind, reduction, element, count, root, pairs } = *signature;
+    let (element, size_bytes) = match element {
+        Some(ElementType::Opaque { size_bytes }) => (OPAQUE, Some(size_bytes)),
+        Some(element) => (element_code(element), None),
+        None => (NONE, None),
+    };
+    let (operator, fingerprint) = match reduction {
+        Some(OperatorName::Named(reduction)) => (reduction_code(reduction), None),
+        Some(OperatorName::Function { fingerprint }) => (FUNCTION, Some(fingerprint)),
+        None => (NONE, None),
+    };
+    let present = root.map_or(0, |_| HAS_ROOT)
+        | pairs.map_or(0, |_| HAS_PAIRS)
+        | key.map_or(0, |_| HAS_KEY)
+        | fingerprint.map_or(0, |_| HAS_FINGERPRINT)
+        | size_bytes.map_or(0, |_| HAS_SIZE);
+    let algorithm = u64::from(algorithm_code(*algorithm)) << ALGORITHM_SHIFT;
+    let terms = u32::from_le_bytes([VERSION, kind_code(kind), operator, element]);
+    let mut words = [0; _];
+    words[0] = u64::from(terms) | present | algorithm;
+    words[1] = count;
+    if present == 0 {
+        return Words { words, length: SHORT };
+    }
+    let CollectiveKey { launch, program, ordinal, iteration } = key.unwrap_or(NO_KEY);
+    words[2] = u64::from(root.unwrap_or(0)) | u64::from(size_bytes.unwrap_or(0)) << 32;
+    words[3] = pairs.unwrap_or(0);
+    words[4] = launch;
+    words[5] = program;
+    words[6] = u64::from(ordinal);
+    words[7] = iteration;
+    words[8] = fingerprint.unwrap_or(0);
+    Words { words, length: words.len() }
+}
+
+/// The descriptor of `operation` with these words, of which only those that its head has count.
+pub(super) fn decode(head: &Head, operation: OperationId) -> Result<Descriptor, HeadError> {
     let low = |word: u64| u32::try_from(word & u64::from(u32::MAX)).map_err(|_| HeadError);
-    let [
-        terms,
-        root,
-        count,
-        pairs,
-        launch,
-        program,
-        ordinal,
-        iteration,
-        group,
-        more_group,
-        sequence,
-        fingerprint,
-        ..,
-    ] = *head;
+    let [terms, count, sizes, pairs, launch, program, ordinal, iteration, fingerprint] = *head;
     let [version, kind, operator, element] = low(terms)?.to_le_bytes();
-    let present = root & !u64::from(u32::MAX);
+    let has = |part: u64| terms & part != 0;
     let element = match element {
         NONE => None,
-        OPAQUE => Some(ElementType::Opaque { size_bytes: low(terms >> 32)? }),
+        OPAQUE => Some(ElementType::Opaque { size_bytes: low(sizes >> 32)? }),
         code => Some(of_code(ElementType::ARITHMETIC, element_code, code)?),
     };
-    let [.., algorithm, _, _] = root.to_le_bytes();
+    let [.., algorithm, _, _] = terms.to_le_bytes();
     let algorithm = match algorithm {
         SHARED => Algorithm::Shared,
         code => of_code(Algorithm::ALL, algorithm_code, code)?,
     };
-    let has = |part: u64| present & part != 0;
     let descriptor = Descriptor {
         signature: Signature {
             kind: of_code(CollectiveKind::ALL, kind_code, kind)?,
@@ -104,7 +107,7 @@ pub(super) fn decode(head: &Head) -> Result<Descriptor, HeadError> {
             },
             element,
             count,
-            root: if has(HAS_ROOT) { Some(low(root)?) } else { None },
+            root: if has(HAS_ROOT) { Some(low(sizes)?) } else { None },
             pairs: has(HAS_PAIRS).then_some(pairs),
         },
         key: if has(HAS_KEY) {
@@ -112,14 +115,16 @@ pub(super) fn decode(head: &Head) -> Result<Descriptor, HeadError> {
         } else {
             None
         },
-        operation: OperationId {
-            group: GroupId(bytemuck::cast([group.to_le_bytes(), more_group.to_le_bytes()])),
-            sequence,
-        },
+        operation,
         algorithm,
     };
     // Words that say the same in another way are of another version, or of nobody.
-    if version == VERSION && encode(&descriptor) == *head { Ok(descriptor) } else { Err(HeadError) }
+    let again = encode(&descriptor);
+    if version == VERSION && head.starts_with(again.as_slice()) {
+        Ok(descriptor)
+    } else {
+        Err(HeadError)
+    }
 }
 
 const NO_KEY: CollectiveKey = CollectiveKey { launch: 0, program: 0, ordinal: 0, iteration: 0 };
@@ -215,6 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::descriptor::GroupId;
 
     fn descriptor() -> Descriptor {
         Descriptor {
@@ -237,42 +243,62 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_word_that_differs_is_another_descriptor_or_none() {
-        let descriptor = descriptor();
-        let head = encode(&descriptor);
-        assert_eq!(decode(&head), Ok(descriptor));
-        for (index, bit) in (0..head.len()).flat_map(|index| (0..64).map(move |bit| (index, bit))) {
-            let mut other = head;
-            other[index] ^= 1 << bit;
-            assert_ne!(decode(&other), Ok(descriptor), "bit {bit} of word {index}");
-        }
+    fn words(descriptor: &Descriptor) -> Head {
+        // What follows a head is anything.
+        let mut words = [u64::MAX; _];
+        let head = encode(descriptor);
+        words[..head.as_slice().len()].copy_from_slice(head.as_slice());
+        words
     }
 
     #[test]
-    fn descriptors_come_back_as_they_were() {
+    fn every_word_that_differs_is_another_descriptor_or_none() {
+        let descriptor = descriptor();
+        let head = words(&descriptor);
+        assert_eq!(decode(&head, descriptor.operation), Ok(descriptor));
+        for (index, bit) in (0..head.len()).flat_map(|index| (0..64).map(move |bit| (index, bit))) {
+            let mut other = head;
+            other[index] ^= 1 << bit;
+            let found = decode(&other, descriptor.operation);
+            assert_ne!(found, Ok(descriptor), "bit {bit} of word {index}");
+        }
+    }
+
+    /// Each way to lack a part, and each kind, reduction and type.
+    #[test]
+    fn descriptors_come_back_as_they_were_and_none_begins_another() {
         let elements = ElementType::ARITHMETIC.into_iter().map(Some);
         let elements = elements.chain([None, Some(ElementType::Opaque { size_bytes: 12 })]);
-        let reductions =
-            || Reduction::ALL.into_iter().map(|r| Some(OperatorName::Named(r))).chain([None]);
+        let reductions = || {
+            let named = Reduction::ALL.into_iter().map(|r| Some(OperatorName::Named(r)));
+            named.chain([None, Some(OperatorName::Function { fingerprint: 0 })])
+        };
+        let mut heads = Vec::new();
         for element in elements {
             for (kind, reduction) in CollectiveKind::ALL
                 .into_iter()
                 .flat_map(|kind| reductions().map(move |r| (kind, r)))
             {
-                let signature =
-                    Signature { kind, reduction, element, count: 5, root: None, pairs: None };
-                let descriptor = Descriptor { signature, key: None, ..descriptor() };
-                assert_eq!(decode(&encode(&descriptor)), Ok(descriptor));
+                for lacks in 0..8 {
+                    let has = |part: u32| lacks >> part & 1 == 0;
+                    let (root, pairs) = (has(0).then_some(0), has(1).then_some(0));
+                    let key = has(2).then_some(NO_KEY);
+                    let signature = Signature { kind, reduction, element, count: 5, root, pairs };
+                    let descriptor = Descriptor { signature, key, ..descriptor() };
+                    assert_eq!(decode(&words(&descriptor), descriptor.operation), Ok(descriptor));
+                    heads.push(encode(&descriptor).as_slice().to_vec());
+                }
             }
         }
+        heads.sort_unstable();
+        assert!(heads.windows(2).all(|pair| !pair[1].starts_with(&pair[0])));
     }
 
     proptest! {
         #[test]
         fn random_words_never_panic(mut head: Head, version in 0..=VERSION) {
             head[0] = head[0] & !0xff | u64::from(version);
-            let _ = decode(&head);
+            let _ = decode(&head, descriptor().operation);
         }
     }
 }

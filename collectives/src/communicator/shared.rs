@@ -7,7 +7,7 @@ use super::participation::{Failure, Participation};
 use crate::algorithm::Collective;
 use crate::descriptor::Descriptor;
 use crate::transport::TransportError;
-use crate::transport::shm::{Presence, SharedGroup};
+use crate::transport::shm::{Opened, Presence, SharedGroup};
 
 impl Participation<'_> {
     /// Agrees with the others and completes the collective.
@@ -19,19 +19,20 @@ impl Participation<'_> {
         let failed = |error| self.failure(error);
         let mut presence = shared.enter(self.run.transport, self.run.step).map_err(failed)?;
         let head = head::encode(&self.descriptor);
-        let opened = match presence.open(&head, collective.contribution(), collective.is_in_place())
-        {
-            Ok(opened) => opened,
+        let exposure = collective.exposure(self.run.members().len());
+        let mut opened = Opened::default();
+        match presence.open(head.as_slice(), collective.contribution(), exposure, &mut opened) {
+            Ok(true) => {}
+            Ok(false) => {
+                if let Some(disagreement) = self.disagreement(&presence) {
+                    return Err(disagreement);
+                }
+            }
             Err(error @ TransportError::Deadline { .. }) => {
                 // Of those who are here, a disagreement says more than that others are late.
                 return Err(self.disagreement(&presence).unwrap_or_else(|| self.failure(error)));
             }
             Err(error) => return Err(self.failure(error)),
-        };
-        if !opened.agree
-            && let Some(disagreement) = self.disagreement(&presence)
-        {
-            return Err(disagreement);
         }
         collective.share(&self.run, presence, &opened).map_err(failed)
     }
@@ -41,7 +42,7 @@ impl Participation<'_> {
         let mut calls: Vec<(_, Descriptor)> = Vec::new();
         for (place, head) in presence.heads() {
             let Some(member) = self.run.members().get(place) else { continue };
-            match head::decode(&head) {
+            match head::decode(&head, self.descriptor.operation) {
                 Ok(descriptor) => calls.push((self.participant(*member), descriptor)),
                 Err(error) => return Some(self.breach(*member, error.to_string())),
             }

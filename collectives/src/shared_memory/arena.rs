@@ -16,7 +16,7 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mapping::Extent;
+use super::mapping::{Extent, HUGE_PAGE_BYTES};
 
 /// What every allocation is aligned to: a cache line.
 const LINE_BYTES: usize = 64;
@@ -146,9 +146,11 @@ impl Arena {
     /// New pages, of which the first `rounded` bytes are returned and the others are resident.
     fn take_from_hole(&self, rounded: usize) -> io::Result<Option<Extent>> {
         let pages = rounded.max(LARGE_BYTES).next_multiple_of(self.page_bytes);
-        let Some(mut extent) = self.free().holes.take(pages, self.page_bytes) else {
-            return Ok(None);
-        };
+        let mut free = self.free();
+        let huge = (pages >= HUGE_PAGE_BYTES).then(|| free.holes.take(pages, HUGE_PAGE_BYTES));
+        let taken = huge.flatten().or_else(|| free.holes.take(pages, self.page_bytes));
+        drop(free);
+        let Some(mut extent) = taken else { return Ok(None) };
         if let Err(error) = extent.commit() {
             self.discard(extent);
             return Err(error);

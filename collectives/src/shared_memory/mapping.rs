@@ -1,4 +1,4 @@
-//! The mapping of a segment's file: the package's only unsafe code.
+//! The mapping of a segment's file: its addresses, and every access to them.
 //!
 //! Owns the file, the addresses, and the guarantees that make the safe functions here safe:
 //!
@@ -20,7 +20,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mprotect, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
+};
+
+/// Bytes of a huge page, to a multiple of which the file is mapped.
+pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// What keeps the pages of a file in place.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
@@ -54,6 +59,8 @@ pub(super) struct Parts {
 
 /// A segment's file in this process's address space.
 pub(super) struct Mapping {
+    /// The addresses, a huge page more than the file needs, and where it begins in them.
+    reserved: NonNull<u8>,
     base: NonNull<u8>,
     parts: Parts,
     file: OwnedFd,
@@ -95,12 +102,25 @@ impl Mapping {
         if !ordered || !in_pages || !length_bytes.is_multiple_of(page) {
             return Err(invalid("the parts of the segment are not pages in order"));
         }
+        let reserved_bytes = length_bytes
+            .checked_add(HUGE_PAGE_BYTES)
+            .ok_or_else(|| invalid("the segment is larger than all addresses"))?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice replaces none.
-        let base = unsafe {
-            mmap(ptr::null_mut(), length_bytes, ProtFlags::READ, MapFlags::SHARED, &file, 0)
-        }?;
-        let base = NonNull::new(base.cast::<u8>()).ok_or_else(|| invalid("mapped at address 0"))?;
-        let mapping = Arc::new(Self { base, parts, file });
+        let reserved =
+            unsafe { mmap_anonymous(ptr::null_mut(), reserved_bytes, ProtFlags::empty(), flags) }?;
+        let reserved =
+            NonNull::new(reserved.cast::<u8>()).ok_or_else(|| invalid("mapped at address 0"))?;
+        let before =
+            reserved.addr().get().next_multiple_of(HUGE_PAGE_BYTES) - reserved.addr().get();
+        // SAFETY: the addresses reserved are a huge page more than the file needs.
+        let base = unsafe { reserved.add(before) };
+        // From here on the addresses are given back when it is dropped.
+        let mapping = Arc::new(Self { reserved, base, parts, file });
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        let (address, file) = (base.as_ptr().cast(), &mapping.file);
+        // SAFETY: what it replaces is reserved for it, and nothing refers to it yet.
+        unsafe { mmap(address, length_bytes, ProtFlags::READ, flags, file, 0) }?;
         for writable in [signals, words, private.clone()] {
             let flags = MprotectFlags::READ | MprotectFlags::WRITE;
             // SAFETY: the pages are this mapping's, and nothing refers to them yet.
@@ -173,9 +193,10 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        let bytes = self.parts.length_bytes + HUGE_PAGE_BYTES;
         // SAFETY: extents keep the mapping alive, and all other references borrow it. The system
         // refuses only ranges that are not mapped.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.parts.length_bytes) };
+        let _ = unsafe { munmap(self.reserved.as_ptr().cast(), bytes) };
     }
 }
 
@@ -217,11 +238,13 @@ impl Extent {
         Ok(())
     }
 
-    /// Has the system provide all pages now, so that no later access can fail for lack of memory.
+    /// Has the system provide all pages now, so that no later access can fail for lack of memory;
+    /// huge ones where there are any.
     ///
     /// # Errors
     /// When there is no memory, or the extent is not in pages.
     pub(super) fn commit(&mut self) -> io::Result<()> {
+        self.collapse();
         // SAFETY: no byte changes; the range is this extent's.
         match unsafe { madvise(self.address(), self.length, Advice::LinuxPopulateWrite) } {
             // Kernels before 5.14 do not know it.
@@ -233,6 +256,30 @@ impl Extent {
             // What the system would say with a signal if the page were touched.
             Err(Errno::FAULT) => Err(Errno::NOMEM.into()),
             populated => Ok(populated?),
+        }
+    }
+
+    /// Asks for huge pages, which the system has for files in memory if it is asked like this,
+    /// whatever its settings say.
+    ///
+    /// Two ranks gather 16 MiB a fifth faster out of them: a walk through tables is rarer, and what
+    /// a processor reads ahead of its program does not end at every 4 KiB.
+    fn collapse(&mut self) {
+        let first = self.offset.next_multiple_of(HUGE_PAGE_BYTES);
+        let last = (self.offset + self.length).saturating_sub(HUGE_PAGE_BYTES);
+        for offset in (first..=last).step_by(HUGE_PAGE_BYTES) {
+            let address = self.mapping.at(offset).cast();
+            let page_bytes = rustix::param::page_size();
+            // What is a hole altogether cannot be made a huge page.
+            // SAFETY: no byte changes; the range is this extent's.
+            let touched = unsafe { madvise(address, page_bytes, Advice::LinuxPopulateWrite) };
+            // SAFETY: the same.
+            let collapse =
+                || unsafe { libc::madvise(address, HUGE_PAGE_BYTES, libc::MADV_COLLAPSE) };
+            if touched.is_err() || collapse() != 0 {
+                // There are none left, or the system does not know them: pages stay small.
+                return;
+            }
         }
     }
 
@@ -332,6 +379,18 @@ mod tests {
         rustix::fs::ftruncate(&file, u64::try_from(parts.length_bytes).unwrap()).unwrap();
         let error = Mapping::new(file, parts).unwrap_err();
         assert!(error.to_string().contains("not sealed"), "{error}");
+    }
+
+    /// Without that, no page of it can be huge.
+    #[test]
+    fn the_file_is_mapped_to_a_multiple_of_a_huge_page() {
+        let (mapping, mut extent) = map(1030, parts(1030, 1..3, 5..1030)).unwrap();
+        assert_eq!(mapping.at(0).addr() % HUGE_PAGE_BYTES, 0);
+        extent.commit().unwrap();
+        assert!(extent.iter().all(|byte| *byte == 0));
+        extent.fill(7);
+        extent.discard().unwrap();
+        assert!(extent.iter().all(|byte| *byte == 0));
     }
 
     #[test]

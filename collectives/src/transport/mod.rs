@@ -7,6 +7,7 @@
 //! read and write them where they lie, and one that does not needs no copy of its own either.
 
 mod cancel;
+mod clock;
 mod drive;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -34,6 +35,9 @@ use shm::SharedGroup;
 /// How long an exchange with a peer that went away waits for news of the true cause: the
 /// launcher's report of its exit, or the notice of the failure that made it leave.
 pub(crate) const CAUSE_GRACE: Duration = Duration::from_millis(500);
+
+/// How far [`Transport::last_tick`] may lie behind.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 /// A collective as a transport sees it: whose side this is, and whom a failure concerns.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +135,12 @@ pub enum TransportError {
 pub trait Transport: Send + Sync {
     /// Time since an arbitrary start, the clock of [`Step::deadline`].
     fn now(&self) -> Duration;
+
+    /// The time of [`Transport::now`] at most 10 ms ago: for what need not be exact and must not
+    /// cost much.
+    fn last_tick(&self) -> Duration {
+        self.now()
+    }
 
     /// The rank whose process has `member`; `None` if the job has no such member.
     fn rank_of(&self, member: Member) -> Option<Rank>;

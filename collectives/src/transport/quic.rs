@@ -36,6 +36,7 @@ use self::bell::Rings;
 use self::idle::Idle;
 use self::reactor::{Arrival, Reactor};
 use self::transfer::{Pipeline, feed, receive, send};
+use super::clock::Clock;
 use super::drive::{Transfer, Waiting, drive_by, instant};
 use super::{Incoming, MAX_NOTICE_BYTES, Operation, Outgoing, Step, Transport, TransportError};
 use crate::ids::{Member, Rank};
@@ -49,7 +50,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// Dropping it waits up to 5 s until the peers have what was sent to them.
 pub struct QuicTransport {
-    start: Instant,
+    clock: Clock,
     reactor: Arc<Reactor>,
     idle: Idle,
 }
@@ -67,7 +68,7 @@ impl QuicTransport {
     ) -> Result<Self, EndpointError> {
         let reactor = Arc::new(Reactor::new(identity, socket, rank, topology)?);
         let idle = Idle::start(Arc::clone(&reactor))?;
-        Ok(Self { start: Instant::now(), reactor, idle })
+        Ok(Self { clock: Clock::start(), reactor, idle })
     }
 
     /// Begins to send; what is for members of this process has arrived at once.
@@ -97,7 +98,7 @@ impl QuicTransport {
 
     fn drive(&self, step: &Step<'_>, transfers: Vec<Transfer<'_>>) -> Result<(), TransportError> {
         let reactor = &*self.reactor;
-        let deadline = instant(self.start, step.deadline);
+        let deadline = instant(self.clock.started(), step.deadline);
         let result = drive_by(
             &mut AtSocket::new(reactor),
             transfers,
@@ -117,7 +118,11 @@ impl QuicTransport {
 
 impl Transport for QuicTransport {
     fn now(&self) -> Duration {
-        self.start.elapsed()
+        self.clock.now()
+    }
+
+    fn last_tick(&self) -> Duration {
+        self.clock.last_tick()
     }
 
     fn rank_of(&self, member: Member) -> Option<Rank> {
@@ -203,7 +208,7 @@ impl Transport for QuicTransport {
                 poll_fn(move |context| reactor.poll_acknowledged(rank, context).map(Ok));
             Transfer::send(member, acknowledged)
         });
-        let deadline = instant(self.start, self.now().saturating_add(timeout));
+        let deadline = instant(self.clock.started(), self.now().saturating_add(timeout));
         let mut waiting = AtSocket::new(reactor);
         // Who has not taken everything by now will not be waited for.
         let _ = drive_by(&mut waiting, transfers.collect(), deadline, None, |_, _| Poll::Pending);

@@ -29,20 +29,21 @@ const LINE_WORDS: usize = 8;
 /// The most rounds of an operation.
 pub(super) const ROUNDS: usize = 3;
 
-/// Words of the head of a post in round 0.
-pub(super) const HEAD_WORDS: usize = 13;
+/// The most words of the head of a post in round 0.
+pub(super) const HEAD_WORDS: usize = 9;
 
 /// Words of an operand that fits into the post of round 0.
 pub(super) const INLINE_WORDS: usize = 16;
 
-// A post: `stamp, extent, data[0], head[0..13], data[1..16]`. The first data word and the head
-// share two lines with the stamp, so that the smallest operands cost no further one. Posts of
-// later rounds end after `data[0]`.
+// A post: `stamp, extent, head[0..2], data[0..4]` in one line, which is all there is to read of
+// short heads and the shortest operands; then `head[2..9]`, and `data[4..16]`. Posts of later
+// rounds have the first line only.
 const STAMP: usize = 0;
 const EXTENT: usize = 1;
-const FIRST_DATA: usize = 2;
-const HEAD: usize = 3;
-const MORE_DATA: usize = HEAD + HEAD_WORDS;
+const HEAD: usize = 2;
+const DATA: usize = 4;
+const MORE_HEAD: usize = LINE_WORDS;
+const MORE_DATA: usize = 2 * LINE_WORDS;
 const OPENING_WORDS: usize = 4 * LINE_WORDS;
 
 /// The posts of one operation.
@@ -59,6 +60,9 @@ const LEAVING: u64 = 1;
 pub(super) trait Word {
     fn load(&self, ordering: Ordering) -> u64;
     fn store(&self, value: u64, ordering: Ordering);
+    /// Stores `value` before anything that this thread loads afterwards in sequentially consistent
+    /// order, and releases what it has written.
+    fn announce(&self, value: u64);
     fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64>;
     fn fence(ordering: Ordering);
 }
@@ -70,6 +74,11 @@ impl Word for AtomicU64 {
 
     fn store(&self, value: u64, ordering: Ordering) {
         self.store(value, ordering);
+    }
+
+    fn announce(&self, value: u64) {
+        // As a store with a fence behind it, at an eighth of the time on x86-64.
+        self.swap(value, Ordering::SeqCst);
     }
 
     fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
@@ -105,7 +114,7 @@ pub(super) struct Post<'a> {
     pub(super) extent: u64,
     /// At most [`INLINE_WORDS`] in round 0, at most one later.
     pub(super) data: &'a [u64],
-    /// At most [`HEAD_WORDS`] in round 0, none later.
+    /// At most [`HEAD_WORDS`] in round 0, none later. None begins another.
     pub(super) head: &'a [u64],
 }
 
@@ -182,21 +191,17 @@ impl<'a, W: Word> Block<'a, W> {
         words[STAMP].store(0, Ordering::Relaxed);
         W::fence(Ordering::Release);
         words[EXTENT].store(post.extent, Ordering::Relaxed);
-        let data = std::iter::once(&words[FIRST_DATA]).chain(words.get(MORE_DATA..).unwrap_or(&[]));
-        for (word, value) in data.zip(post.data) {
+        let (head, data) = (head_of(words).zip(post.head), data_of(words).zip(post.data));
+        for (word, value) in head.chain(data) {
             word.store(*value, Ordering::Relaxed);
         }
-        for (word, value) in words[HEAD..].iter().zip(post.head) {
-            word.store(*value, Ordering::Relaxed);
-        }
-        words[STAMP].store(round.stamp, Ordering::Release);
-        W::fence(Ordering::SeqCst);
+        words[STAMP].announce(round.stamp);
     }
 
     /// Whether all have posted, given that all before the place `from` have.
     pub(super) fn attendance(&self, round: Round, from: usize) -> Attendance {
         for member in from..self.members {
-            let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+            let stamp = self.posted(round, member)[STAMP].load(Ordering::SeqCst);
             if stamp & !LEAVING != round.stamp {
                 return if round.is_before(stamp) {
                     Attendance::Passed(member)
@@ -222,22 +227,22 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// Reads the data of a post.
     pub(super) fn read_data(&self, round: Round, member: usize, data: &mut [u64]) {
-        let words = self.posted(round, member);
-        let posted =
-            std::iter::once(&words[FIRST_DATA]).chain(words.get(MORE_DATA..).unwrap_or(&[]));
-        for (value, word) in data.iter_mut().zip(posted) {
+        for (value, word) in data.iter_mut().zip(data_of(self.posted(round, member))) {
             *value = word.load(Ordering::Relaxed);
         }
     }
 
-    /// The head of a post, word by word.
-    pub(super) fn head(
-        &self,
-        round: Round,
-        member: usize,
-    ) -> impl Iterator<Item = u64> + use<'a, W> {
-        let words = self.posted(round, member);
-        words[HEAD..][..HEAD_WORDS].iter().map(|word| word.load(Ordering::Relaxed))
+    /// Whether the head of a post is this one.
+    pub(super) fn has_head(&self, round: Round, member: usize, head: &[u64]) -> bool {
+        let mut words = head_of(self.posted(round, member)).zip(head);
+        words.all(|(word, value)| word.load(Ordering::Relaxed) == *value)
+    }
+
+    /// Reads the head of a post; what follows a shorter one is anything.
+    pub(super) fn read_head(&self, round: Round, member: usize, head: &mut [u64]) {
+        for (value, word) in head.iter_mut().zip(head_of(self.posted(round, member))) {
+            *value = word.load(Ordering::Relaxed);
+        }
     }
 
     /// Whether a post is still there: what was read of it is what was posted.
@@ -258,11 +263,10 @@ impl<'a, W: Word> Block<'a, W> {
     /// abandoned it.
     pub(super) fn settle(&self, round: Round) -> Outcome {
         W::fence(Ordering::Acquire);
-        self.finished(round, self.me).store(round.stamp, Ordering::Release);
-        W::fence(Ordering::SeqCst);
+        self.finished(round, self.me).announce(round.stamp);
         let mut leaving = false;
         for member in 0..self.members {
-            let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+            let stamp = self.posted(round, member)[STAMP].load(Ordering::SeqCst);
             if stamp & !LEAVING != round.stamp {
                 return Outcome::Abandoned;
             }
@@ -274,11 +278,10 @@ impl<'a, W: Word> Block<'a, W> {
     /// Leaves the round, in which this member has posted and not settled; unless it is complete
     /// in spite of that, in which case all posts are there.
     pub(super) fn leave(&self, round: Round) -> Outcome {
-        self.posted(round, self.me)[STAMP].store(round.stamp | LEAVING, Ordering::Release);
-        W::fence(Ordering::SeqCst);
+        self.posted(round, self.me)[STAMP].announce(round.stamp | LEAVING);
         let mut members = 0..self.members;
         let finished = members
-            .any(|member| self.finished(round, member).load(Ordering::Acquire) == round.stamp);
+            .any(|member| self.finished(round, member).load(Ordering::SeqCst) == round.stamp);
         self.vote(round, if finished { Outcome::Complete } else { Outcome::Abandoned })
     }
 
@@ -343,6 +346,16 @@ impl<'a, W: Word> Block<'a, W> {
     fn member(&self, member: usize) -> &'a [W] {
         &self.words[LINE_WORDS + member * MEMBER_WORDS..][..MEMBER_WORDS]
     }
+}
+
+/// The words of a post that are for its head.
+fn head_of<W>(words: &[W]) -> impl Iterator<Item = &W> {
+    words[HEAD..DATA].iter().chain(words.get(MORE_HEAD..MORE_DATA).unwrap_or_default())
+}
+
+/// The words of a post that are for its data.
+fn data_of<W>(words: &[W]) -> impl Iterator<Item = &W> {
+    words[DATA..LINE_WORDS].iter().chain(words.get(MORE_DATA..).unwrap_or_default())
 }
 
 #[cfg(test)]

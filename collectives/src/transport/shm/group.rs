@@ -5,12 +5,13 @@
 //! [`TransportError`]. Does not know what heads mean.
 //!
 //! An operand is shown in one of three ways. A short one is part of the post. One that lies in
-//! the arena is read there: it is lent, and its owner waits for its readers before it returns. Any
-//! other is copied into memory of this member that the group keeps for it, one for even and one for
-//! odd operations: like posts they are not written over before all have read them, and nobody
-//! waits. Members may differ in how they show theirs, so each post says whether it lends: all take
-//! part in the last round of an operation, or none does.
+//! the arena is read there: it is lent, and its owner waits for its readers, in the next round of
+//! the operation or in one for nothing else. Any other is copied into memory of this member that
+//! the group keeps for it, one for even and one for odd operations: like posts they are not written
+//! over before all have read them, and nobody waits. Members may differ in how they show theirs, so
+//! each post says whether it lends: all take part in the last round of an operation, or none does.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -26,15 +27,11 @@ use crate::ids::Member;
 use crate::shared_memory::{Location, Segment, SharedBytes};
 use crate::transport::{CAUSE_GRACE, Step, Transport, TransportError};
 
-/// What the members of a group say to each other in the first round of an operation.
-pub type Head = [u64; HEAD_WORDS];
+/// The most words that a member says to the others in the first round of an operation.
+pub(crate) type Head = [u64; HEAD_WORDS];
 
 /// The longest operand that is part of a post.
 const INLINE_BYTES: usize = INLINE_WORDS * 8;
-
-/// The longest operand that is copied although it lies in the arena: a copy of it takes less
-/// time than to wait for its readers.
-const COPIED_BYTES: usize = 8 << 10;
 
 /// The largest memory for copies that is kept for the next operation but one.
 const KEPT_BYTES: usize = 32 << 20;
@@ -69,17 +66,15 @@ pub struct SharedGroup {
 struct Seat {
     /// The sequence number of its last operation that was complete, 0 before there is one.
     last: u64,
-    /// A copy of an operand.
-    copy: Option<SharedBytes>,
-    /// What is made in the course of an operation.
-    made: Option<SharedBytes>,
+    /// Copies of the operand, and of what is shown later.
+    copies: [Option<SharedBytes>; 2],
 }
 
 impl Seat {
     /// Frees what is too large to be kept. Nobody reads it any more.
     fn shrink(&mut self) {
-        for memory in [&mut self.copy, &mut self.made] {
-            memory.take_if(|bytes| bytes.len() > KEPT_BYTES);
+        for copy in &mut self.copies {
+            copy.take_if(|bytes| bytes.len() > KEPT_BYTES);
         }
     }
 }
@@ -87,7 +82,8 @@ impl Seat {
 /// One member's part in one operation.
 ///
 /// Its steps come in this order: [`Presence::open`], what the others' heads and operands are
-/// needed for, perhaps [`Presence::make`] and [`Presence::show_made`], and [`Presence::part`].
+/// needed for, perhaps [`Presence::show`] and what is needed of what the others show, and
+/// [`Presence::part`].
 pub(crate) struct Presence<'a> {
     group: &'a SharedGroup,
     block: Block<'a, AtomicU64>,
@@ -101,16 +97,23 @@ pub(crate) struct Presence<'a> {
     lent: bool,
 }
 
-/// What [`Presence::open`] found.
-pub(crate) struct Opened {
-    /// Whether all heads are this member's.
-    pub(crate) agree: bool,
-    /// By place.
-    operands: SmallVec<[Shown; 4]>,
+/// How long bytes that lie in the arena stay as they are for others to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    /// The caller may write to them at once.
+    Changing,
+    /// Until this member's next round, and there will be one.
+    Passing,
+    /// Until this member parts.
+    Lasting,
 }
 
+/// The operands that [`Presence::open`] found, by place.
+#[derive(Default)]
+pub(crate) struct Opened(SmallVec<[Shown; 4]>);
+
 /// An operand as it is posted.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Shown {
     extent: Extent,
     /// The operand if it is short, else where it begins.
@@ -119,7 +122,7 @@ struct Shown {
 
 /// How long an operand is, whether it is part of the post, and whether its owner waits for those
 /// that read it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Extent(u64);
 
 impl Extent {
@@ -197,6 +200,8 @@ impl SharedGroup {
         };
         let block = block.ok_or_else(missing)?;
         let bell = bell(&self.segment, self.place.slot).ok_or_else(missing)?;
+        // Its rounds are counted here, whatever steps the operation has taken elsewhere.
+        let step = Step { index: 0, ..step };
         let presence =
             Presence { group: self, block, bell, seat, transport, step, round, lent: false };
         // A complete operation in between has shown that all others are through with that one.
@@ -224,44 +229,44 @@ impl Drop for SharedGroup {
 }
 
 impl<'a> Presence<'a> {
-    /// Shows `head` and `operand` to the others and waits for theirs.
+    /// Shows `head` and `operand` to the others and waits for theirs, which are in `opened` then;
+    /// says whether all heads are this member's.
     ///
-    /// `changes` says that the caller writes to the operand before [`Presence::part`]: then others
-    /// are shown a copy wherever it lies.
+    /// No head begins another.
     ///
     /// # Errors
     /// As [`Transport::exchange`]. Then it fails for all members, or has failed for them.
     pub(crate) fn open(
         &mut self,
-        head: &Head,
+        head: &[u64],
         operand: &[u8],
-        changes: bool,
-    ) -> Result<Opened, TransportError> {
+        exposure: Exposure,
+        opened: &mut Opened,
+    ) -> Result<bool, TransportError> {
         let mut data = [0; INLINE_WORDS];
         let (extent, data) = if operand.len() <= INLINE_BYTES {
             bytemuck::bytes_of_mut(&mut data)[..operand.len()].copy_from_slice(operand);
             (Extent::short(operand.len()), &data[..operand.len().div_ceil(8)])
         } else {
-            let Location { offset, length } = self.expose(operand, changes)?;
+            let Location { offset, length } = self.expose(operand, exposure)?;
             data[0] = offset;
             (Extent::located(length, self.lent), &data[..1])
         };
         self.block.post(self.round, &Post { extent: extent.0, data, head });
         self.wait()?;
 
-        let mut opened = Opened { agree: true, operands: SmallVec::new() };
-        for member in 0..self.group.members {
-            opened.agree &= self.block.head(self.round, member).eq(head.iter().copied());
-            let extent = Extent(self.block.extent(self.round, member));
-            self.lent |= extent.is_lent();
-            let used = if extent.is_short() { extent.length().div_ceil(8) } else { 1 };
+        let mut agree = true;
+        opened.0.resize(self.group.members, Shown::default());
+        for (member, shown) in opened.0.iter_mut().enumerate() {
+            agree &= self.block.has_head(self.round, member, head);
+            shown.extent = Extent(self.block.extent(self.round, member));
+            self.lent |= shown.extent.is_lent();
+            let used = if shown.extent.is_short() { shown.extent.length().div_ceil(8) } else { 1 };
             let used = usize::try_from(used).map_or(INLINE_WORDS, |used| used.min(INLINE_WORDS));
-            let mut data = [0; INLINE_WORDS];
-            self.block.read_data(self.round, member, &mut data[..used]);
-            opened.operands.push(Shown { extent, data });
+            self.block.read_data(self.round, member, &mut shown.data[..used]);
         }
         self.settle()?;
-        Ok(opened)
+        Ok(agree)
     }
 
     /// The operand of the member at this place, of `expected` bytes if that is known.
@@ -277,31 +282,49 @@ impl<'a> Presence<'a> {
     where
         'a: 'b,
     {
-        let Some(Shown { extent, data }) = opened.operands.get(member) else { return Ok(&[]) };
-        if let Some(expected) = expected {
-            self.expect(member, *extent, expected)?;
-        }
-        if extent.is_short() {
-            let length = usize::try_from(extent.length()).ok();
-            let bytes = length.and_then(|length| bytemuck::cast_slice(data).get(..length));
-            return bytes.ok_or_else(|| self.breach(member, "shows more than there is room for"));
-        }
-        self.view(member, *extent, data[0])
+        let shown = opened.0.get(member).map_or(0, |shown| shown.extent.length());
+        // More than there are addresses for is not there.
+        let length = expected.unwrap_or(usize::try_from(shown).unwrap_or(usize::MAX));
+        self.opened_part(opened, member, length, 0..length)
     }
 
-    /// The heads of those members, by place, whose post is there.
+    /// This part of the operand, of `length` bytes, of the member at this place. Its owner leaves
+    /// no more than that as it is.
+    ///
+    /// # Errors
+    /// When it shows something else.
+    pub(crate) fn opened_part<'b>(
+        &self,
+        opened: &'b Opened,
+        member: usize,
+        length: usize,
+        part: Range<usize>,
+    ) -> Result<&'b [u8], TransportError>
+    where
+        'a: 'b,
+    {
+        let Some(Shown { extent, data }) = opened.0.get(member) else { return Ok(&[]) };
+        self.expect(member, *extent, length)?;
+        if extent.is_short() {
+            let bytes = bytemuck::cast_slice(data).get(part);
+            return bytes.ok_or_else(|| self.breach(member, "shows more than there is room for"));
+        }
+        let offset = data[0].saturating_add(part.start as u64);
+        self.view(member, offset, part.len() as u64)
+    }
+
+    /// The heads of those members, by place, whose post is there. What follows a head that is
+    /// shorter than the longest is anything.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, Head)> + '_ {
         let round = Round::new(self.step.operation.id.sequence, 0);
         (0..self.group.members).filter_map(move |member| {
             let mut head = [0; HEAD_WORDS];
-            for (word, value) in head.iter_mut().zip(self.block.head(round, member)) {
-                *word = value;
-            }
+            self.block.read_head(round, member, &mut head);
             self.block.still_stands(round, member).then_some((member, head))
         })
     }
 
-    /// The `length` bytes that the member at this place has made to show in this round.
+    /// The `length` bytes that the member at this place shows in this round.
     ///
     /// # Errors
     /// When it shows something else.
@@ -310,7 +333,7 @@ impl<'a> Presence<'a> {
         self.block.read_data(self.round, member, &mut offset);
         let extent = Extent(self.block.extent(self.round, member));
         self.expect(member, extent, length)?;
-        self.view(member, extent, offset[0])
+        self.view(member, offset[0], length as u64)
     }
 
     fn expect(&self, member: usize, shown: Extent, length: usize) -> Result<(), TransportError> {
@@ -321,36 +344,23 @@ impl<'a> Presence<'a> {
         Err(self.breach(member, &format!("shows {found} bytes where {length} are expected")))
     }
 
-    fn view(&self, member: usize, extent: Extent, offset: u64) -> Result<&'a [u8], TransportError> {
-        let view = self.group.segment.view(Location { offset, length: extent.length() });
+    fn view(&self, member: usize, offset: u64, length: u64) -> Result<&'a [u8], TransportError> {
+        let view = self.group.segment.view(Location { offset, length });
         view.ok_or_else(|| self.breach(member, "shows bytes outside of the memory that is shared"))
     }
 
-    /// Memory of this member to show in the next round.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub(crate) fn make(&mut self, length: usize) -> Result<&mut [u8], TransportError> {
-        let me = self.step.operation.me;
-        self.lent |= length > KEPT_BYTES;
-        keep(&self.group.segment, &mut self.seat.made, length)
-            .map_err(|detail| TransportError::Peer { peer: me, detail })
-    }
-
-    /// Shows what was put into the last [`Presence::make`], and waits for what the others made.
-    /// Nobody reads the operands of the round before any more.
+    /// Shows `bytes`, which stay as they are until [`Presence::part`], and waits for what the
+    /// others show. Nobody reads the operands of the round before any more.
     ///
     /// # Errors
     /// As [`Transport::exchange`].
-    pub(crate) fn show_made(&mut self, length: usize) -> Result<(), TransportError> {
-        let made = self.seat.made.as_ref().and_then(|made| made.get(..length));
-        let location = made.and_then(|made| self.group.segment.locate(made));
-        let Some(Location { offset, length }) = location else {
-            let (peer, detail) = (self.step.operation.me, "nothing was made to show".to_owned());
-            return Err(TransportError::Peer { peer, detail });
-        };
+    pub(crate) fn show(&mut self, bytes: &[u8]) -> Result<(), TransportError> {
         self.next_round();
-        let extent = Extent::located(length, length > KEPT_BYTES as u64);
+        let lent_before = std::mem::take(&mut self.lent);
+        let Location { offset, length } = self.expose(bytes, Exposure::Lasting)?;
+        let extent = Extent::located(length, self.lent);
+        // Until the round is complete others may read what was lent in the one before.
+        self.lent |= lent_before;
         self.block.post(self.round, &Post { extent: extent.0, data: &[offset], head: &[] });
         self.wait()?;
         let mut extents =
@@ -400,21 +410,27 @@ impl<'a> Presence<'a> {
         }
     }
 
-    /// Where others can read `operand`.
-    fn expose(&mut self, operand: &[u8], changes: bool) -> Result<Location, TransportError> {
-        let segment = &self.group.segment;
-        if !changes
-            && operand.len() > COPIED_BYTES
-            && let Some(location) = segment.locate(operand)
+    /// Where others can read `bytes`: where they lie, or where a copy does.
+    fn expose(&mut self, bytes: &[u8], exposure: Exposure) -> Result<Location, TransportError> {
+        let SharedGroup { segment, patience, .. } = self.group;
+        let longest_copy = match exposure {
+            Exposure::Changing => usize::MAX,
+            Exposure::Passing => 0,
+            Exposure::Lasting => patience.copied_bytes(),
+        };
+        if bytes.len() > longest_copy
+            && let Some(location) = segment.locate(bytes)
         {
             self.lent = true;
             return Ok(location);
         }
-        self.lent |= operand.len() > KEPT_BYTES;
+        self.lent |= bytes.len() > KEPT_BYTES;
         let me = self.step.operation.me;
         let failed = |detail| TransportError::Peer { peer: me, detail };
-        let copy = keep(segment, &mut self.seat.copy, operand.len()).map_err(failed)?;
-        copy.copy_from_slice(operand);
+        let [operand, later] = &mut self.seat.copies;
+        let copy = if self.step.index == 0 { operand } else { later };
+        let copy = keep(segment, copy, bytes.len()).map_err(failed)?;
+        copy.copy_from_slice(bytes);
         let outside = || failed("its memory lies outside of the segment".to_owned());
         segment.locate(copy).ok_or_else(outside)
     }

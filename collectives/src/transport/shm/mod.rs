@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-pub use group::{Head, SharedGroup};
-pub(crate) use group::{Opened, Presence};
+pub use group::SharedGroup;
+pub(crate) use group::{Exposure, Head, Opened, Presence};
 
 use self::wait::Patience;
 use super::{Incoming, Operation, Outgoing, Step, Transport, TransportError};
@@ -60,6 +60,10 @@ impl ShmTransport {
 impl Transport for ShmTransport {
     fn now(&self) -> Duration {
         self.network.now()
+    }
+
+    fn last_tick(&self) -> Duration {
+        self.network.last_tick()
     }
 
     fn rank_of(&self, member: Member) -> Option<Rank> {

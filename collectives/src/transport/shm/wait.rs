@@ -16,13 +16,14 @@ use crate::shared_memory::Segment;
 /// Words of a bell: a cache line, of which two are used.
 pub(super) const BELL_WORDS: usize = 16;
 
-/// How long a member waits before it sleeps.
+/// How a member waits before it sleeps, and what it does rather than wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Looks while nothing else is done.
     spins: u32,
     /// Looks between which others may run.
     yields: u32,
+    copied_bytes: usize,
 }
 
 impl Patience {
@@ -31,10 +32,15 @@ impl Patience {
     pub(super) fn among(members: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         if members <= processors {
-            Self { spins: 2_000, yields: 0 }
+            Self { spins: 2_000, yields: 0, copied_bytes: 8 << 10 }
         } else {
-            Self { spins: 0, yields: 100 }
+            Self { spins: 0, yields: 100, copied_bytes: 64 << 10 }
         }
+    }
+
+    /// The longest operand of which a copy takes less time than to wait for its readers.
+    pub(super) fn copied_bytes(self) -> usize {
+        self.copied_bytes
     }
 
     /// Looks until there is something to see, or for as long as patience lasts.
@@ -67,11 +73,11 @@ pub(super) trait Futex {
 
 impl Futex for AtomicU32 {
     fn load(&self) -> u32 {
-        self.load(Ordering::Acquire)
+        self.load(Ordering::SeqCst)
     }
 
     fn add(&self, addend: u32) -> u32 {
-        self.fetch_add(addend, Ordering::AcqRel)
+        self.fetch_add(addend, Ordering::SeqCst)
     }
 
     fn sleep(&self, seen: u32, timeout: Duration) {
@@ -103,8 +109,7 @@ impl<'a, F: Futex> Bell<'a, F> {
         Some(Self { rung, sleepers })
     }
 
-    /// Wakes those who sleep, if any, to see what was there to see before the last sequentially
-    /// consistent fence of this thread.
+    /// Wakes those who sleep, if any, to see what this thread has announced.
     pub(super) fn ring(&self) {
         if self.sleepers.load() != 0 {
             self.ring_anyway();

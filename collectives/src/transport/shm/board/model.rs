@@ -17,6 +17,12 @@ impl Word for AtomicU64 {
         self.store(value, ordering);
     }
 
+    /// Loom knows no sequentially consistent order of anything but fences.
+    fn announce(&self, value: u64) {
+        self.store(value, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
     fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
         self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
