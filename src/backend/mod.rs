@@ -38,6 +38,22 @@ pub trait Backend: Send + Sync {
         bytes: &[u8],
     ) -> Result<Buffer>;
 
+    /// Makes a dense row-major array on a device of what `fill` writes: all its bytes, which hold
+    /// anything before.
+    ///
+    /// # Errors
+    /// As [`Backend::buffer_from_host`], and what `fill` fails with.
+    fn buffer_filled(
+        &self,
+        device: LocalDevice,
+        ty: &TensorType,
+        fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<Buffer> {
+        let mut bytes = vec![0; ty.size_bytes()];
+        fill(&mut bytes)?;
+        self.buffer_from_host(device, ty, &bytes)
+    }
+
     /// Compiles a verified module whose shapes are those of one device.
     ///
     /// # Errors

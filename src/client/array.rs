@@ -49,12 +49,12 @@ impl Array {
     ///
     /// # Errors
     /// `InvalidArgument` when it is deleted already.
-    pub(super) fn take_shards(&self) -> Result<Vec<Future<Buffer>>> {
+    fn take_shards(&self) -> Result<Vec<Future<Buffer>>> {
         self.lock().take().ok_or_else(|| self.deleted())
     }
 
     /// Undoes [`Array::take_shards`].
-    pub(super) fn restore_shards(&self, shards: Vec<Future<Buffer>>) {
+    fn restore_shards(&self, shards: Vec<Future<Buffer>>) {
         *self.lock() = Some(shards);
     }
 
@@ -205,6 +205,28 @@ impl AsRef<[u8]> for BufferBytes {
     fn as_ref(&self) -> &[u8] {
         self.0.bytes()
     }
+}
+
+/// The shards of each array; donated arrays lose theirs, unless one is deleted: then none does.
+///
+/// # Errors
+/// `InvalidArgument` when an array is deleted; no array loses anything then.
+pub(super) fn take_shards(arrays: &[&Array], donated: &[bool]) -> Result<Vec<Vec<Future<Buffer>>>> {
+    let mut taken: Vec<Vec<Future<Buffer>>> = Vec::with_capacity(arrays.len());
+    for (array, &donate) in arrays.iter().zip(donated) {
+        match if donate { array.take_shards() } else { array.shards() } {
+            Ok(shards) => taken.push(shards),
+            Err(status) => {
+                for ((array, shards), _) in
+                    arrays.iter().zip(taken).zip(donated).filter(|(_, donate)| **donate)
+                {
+                    array.restore_shards(shards);
+                }
+                return Err(status);
+            }
+        }
+    }
+    Ok(taken)
 }
 
 /// Checks that this process can name all shards.

@@ -305,7 +305,7 @@ fn id(number: usize) -> u32 {
 }
 
 /// The elements to move for elements of type `dtype`.
-fn element(dtype: DType) -> ElementType {
+pub(super) fn element(dtype: DType) -> ElementType {
     match dtype {
         DType::Bool => ElementType::Bool,
         DType::S8 => ElementType::I8,
@@ -361,7 +361,7 @@ fn arithmetic(dtype: DType, reduction: Reduction) -> Result<(ElementType, collec
 }
 
 /// The status of a failed collective, with its very words.
-fn status(error: CollectiveError) -> Status {
+pub(super) fn status(error: CollectiveError) -> Status {
     let code = match &error.cause {
         CollectiveCause::Cancelled { .. } => Code::Cancelled,
         CollectiveCause::Late { .. } => Code::DeadlineExceeded,

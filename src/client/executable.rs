@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Core;
-use super::array::Array;
+use super::array::{Array, take_shards};
 use super::assignment::DeviceAssignment;
 use super::collective::{LaunchContext, Progress, Scope};
 use super::launch::{DeviceLaunch, Launch, Statistics};
@@ -189,25 +189,6 @@ impl Executable {
         }
         Ok(donated)
     }
-}
-
-/// The shards of each array; donated arrays lose theirs, unless one is deleted: then none does.
-fn take_shards(arrays: &[&Array], donated: &[bool]) -> Result<Vec<Vec<Future<Buffer>>>> {
-    let mut taken: Vec<Vec<Future<Buffer>>> = Vec::with_capacity(arrays.len());
-    for (array, &donate) in arrays.iter().zip(donated) {
-        match if donate { array.take_shards() } else { array.shards() } {
-            Ok(shards) => taken.push(shards),
-            Err(status) => {
-                for ((array, shards), _) in
-                    arrays.iter().zip(taken).zip(donated).filter(|(_, donate)| **donate)
-                {
-                    array.restore_shards(shards);
-                }
-                return Err(status);
-            }
-        }
-    }
-    Ok(taken)
 }
 
 /// Shards by array and device become shards by device and array.

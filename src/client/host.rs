@@ -9,7 +9,8 @@ use super::region;
 use crate::backend::Buffer;
 use crate::ifrt::{
     ArrayCopySemantics, ArrayRef, ArraySpec, DType, Device, Future, HostBuffer, HostBufferShards,
-    IndexDomain, MemoryKind, Result, Sharding, SingleDeviceShardSemantics, Status, Value,
+    IndexDomain, MemoryKind, Result, Sharding, ShardingSpec, SingleDeviceShardSemantics, Status,
+    Value,
 };
 use crate::stablehlo::TensorType;
 
@@ -87,8 +88,9 @@ impl Core {
     }
 
     pub(super) fn error_array(&self, status: &Status, spec: &ArraySpec) -> Result<ArrayRef> {
-        let shards = self.addressable_domains(spec)?;
-        let shards = shards.iter().map(|_| Future::ready(Err(status.clone()))).collect();
+        self.require_usable(&spec.sharding)?;
+        let count = spec.sharding.devices().addressable().len();
+        let shards = vec![Future::ready(Err(status.clone())); count];
         Ok(Arc::new(Array::new(spec.clone(), shards)))
     }
 
@@ -102,31 +104,34 @@ impl Core {
         if shards == SingleDeviceShardSemantics::AllShards {
             require_addressable(spec.sharding.devices())?;
         }
-        let domains = self.addressable_domains(spec)?;
+        self.require_usable(&spec.sharding)?;
         let devices = spec.sharding.devices().addressable();
-        if arrays.len() != domains.len() {
+        let shapes = match spec.sharding.spec() {
+            // Nobody knows what they should be.
+            ShardingSpec::Opaque(_) => arrays.iter().map(|array| array.shape().clone()).collect(),
+            _ => spec
+                .sharding
+                .shard_shapes(&spec.shape, SingleDeviceShardSemantics::AddressableShards)?,
+        };
+        if arrays.len() != devices.len() {
             return Err(Status::invalid_argument(format!(
                 "{} has {} addressable shards, got {} arrays",
                 spec.sharding,
-                domains.len(),
+                devices.len(),
                 arrays.len()
             )));
         }
         let mut parts = Vec::with_capacity(arrays.len());
-        for (index, ((array, domain), device)) in
-            arrays.iter().zip(&domains).zip(&devices).enumerate()
+        for (index, ((array, shape), device)) in
+            arrays.iter().zip(&shapes).zip(&devices).enumerate()
         {
             let found = array.spec();
             let on_device = found.sharding.devices().len() == 1
                 && found.sharding.devices().get(0) == Some(device);
-            if found.dtype != spec.dtype || found.shape != *domain.shape() || !on_device {
+            if found.dtype != spec.dtype || found.shape != *shape || !on_device {
                 return Err(Status::invalid_argument(format!(
                     "addressable shard {index} is {} {} on {device:?}, array {index} is {} {}, {}",
-                    spec.dtype,
-                    domain.shape(),
-                    found.dtype,
-                    found.shape,
-                    found.sharding
+                    spec.dtype, shape, found.dtype, found.shape, found.sharding
                 )));
             }
             parts.push(Array::of(array)?);
@@ -144,7 +149,12 @@ impl Core {
 
     /// What each addressable shard holds, of an array that this client can have.
     fn addressable_domains(&self, spec: &ArraySpec) -> Result<Vec<IndexDomain>> {
-        let sharding = &spec.sharding;
+        self.require_usable(&spec.sharding)?;
+        spec.sharding.index_domains(&spec.shape, SingleDeviceShardSemantics::AddressableShards)
+    }
+
+    /// Checks that an array of this client can be spread like that.
+    pub(super) fn require_usable(&self, sharding: &Sharding) -> Result<()> {
         self.require_own(sharding.devices())?;
         if *sharding.memory_kind() != MemoryKind::DEVICE {
             return Err(Status::invalid_argument(format!(
@@ -153,7 +163,7 @@ impl Core {
                 sharding.memory_kind()
             )));
         }
-        sharding.index_domains(&spec.shape, SingleDeviceShardSemantics::AddressableShards)
+        Ok(())
     }
 
     fn buffer(

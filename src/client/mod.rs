@@ -18,7 +18,9 @@ mod executable;
 mod host;
 mod launch;
 mod memory;
+mod movement;
 mod region;
+mod route;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -64,6 +66,8 @@ struct Core {
     addressable: DeviceList,
     /// Compilations so far, by the fingerprint of the device list.
     compilations: Mutex<HashMap<u64, u64>>,
+    /// Exchanges of moving arrays so far, by the processes that took part.
+    movements: Mutex<HashMap<Vec<u32>, u64>>,
     world: World,
 }
 
@@ -147,6 +151,7 @@ impl Client {
             attributes: AttributeMap::default(),
             devices,
             compilations: Mutex::default(),
+            movements: Mutex::default(),
             world,
         };
         Ok(Arc::new(Self { core: Arc::new(core) }))
@@ -178,6 +183,12 @@ impl Core {
         for (device, job) in jobs {
             streams.submit(device, move || job.run());
         }
+    }
+
+    /// Runs `job` on the stream of this process's first device, after all launches before.
+    fn submit_to_lead(&self, job: impl FnOnce() + Send + 'static) {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.submit(LocalDevice(0), job);
     }
 
     /// Checks that a device list is this client's.
@@ -259,6 +270,25 @@ impl ifrt::Client for Client {
         shards: SingleDeviceShardSemantics,
     ) -> Result<ArrayRef> {
         self.core.assemble(spec, arrays, copy, shards)
+    }
+
+    fn copy_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        devices: Option<&DeviceList>,
+        memory_kind: Option<&MemoryKind>,
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>> {
+        self.core.copy(arrays, devices, memory_kind, copy)
+    }
+
+    fn reshard_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        specs: &[ArraySpec],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>> {
+        self.core.reshard(arrays, specs, copy)
     }
 
     fn compiler(&self) -> &dyn Compiler {

@@ -1,4 +1,4 @@
-//! Copying rectangles between an array in host memory and the dense bytes of its shards.
+//! Copying rectangles of an array: between host memory and shards, and between shards.
 
 use crate::ifrt::{DType, HostBuffer, IndexDomain, Shape};
 
@@ -71,6 +71,56 @@ pub(super) fn insert(
     rest.is_empty().then_some(())
 }
 
+/// Copies the elements of `part` from one dense row-major rectangle of an array to another, each
+/// given by what it has of the array and its bytes. `None` when a rectangle does not have `part`
+/// or not as many bytes as it says.
+pub(super) fn copy(
+    part: &IndexDomain,
+    element_bytes: usize,
+    (to, into): (&IndexDomain, &mut [u8]),
+    (from, source): (&IndexDomain, &[u8]),
+) -> Option<()> {
+    let fits = |domain: &IndexDomain, len: usize| {
+        part.intersection(domain).as_ref() == Some(part)
+            && len == domain.shape().num_elements() * element_bytes
+    };
+    if part.shape().num_elements() == 0 {
+        return Some(());
+    }
+    if !fits(to, into.len()) || !fits(from, source.len()) {
+        return None;
+    }
+    // The innermost dimensions that are whole in both rectangles are one run of bytes.
+    let dims = part.shape().dims();
+    let mut outer = part.shape().rank();
+    let mut run = element_bytes;
+    while outer > 0 {
+        outer -= 1;
+        run *= dims[outer];
+        if to.shape().dims()[outer] != dims[outer] || from.shape().dims()[outer] != dims[outer] {
+            break;
+        }
+    }
+    let (to_start, to_strides) = place(part, to, element_bytes);
+    let (from_start, from_strides) = place(part, from, element_bytes);
+    for_each_index(&dims[..outer], |index| {
+        let at = |start: usize, strides: &[usize]| {
+            index.iter().zip(strides).fold(start, |at, (i, stride)| at + i * stride)
+        };
+        let row = source.get(at(from_start, &from_strides)..)?.get(..run)?;
+        into.get_mut(at(to_start, &to_strides)..)?.get_mut(..run)?.copy_from_slice(row);
+        Some(())
+    })
+}
+
+/// Where in the dense bytes of `domain` the first element of `part` is, and the strides to others.
+fn place(part: &IndexDomain, domain: &IndexDomain, element_bytes: usize) -> (usize, Vec<usize>) {
+    let mut strides = domain.shape().strides();
+    strides.iter_mut().for_each(|stride| *stride *= element_bytes);
+    let offsets = part.origin().iter().zip(domain.origin()).map(|(part, origin)| part - origin);
+    (offsets.zip(&strides).map(|(offset, stride)| offset * stride).sum(), strides)
+}
+
 /// Calls `row` for each row of `shape` in order, with the index of its first element (the last
 /// dimension left out) and its length; stops at `None`.
 fn for_each_row(shape: &Shape, mut row: impl FnMut(&[usize], usize) -> Option<()>) -> Option<()> {
@@ -80,17 +130,22 @@ fn for_each_row(shape: &Shape, mut row: impl FnMut(&[usize], usize) -> Option<()
     let Some((&length, outer)) = shape.dims().split_last() else {
         return row(&[], 1);
     };
-    let mut index = vec![0; outer.len()];
+    for_each_index(outer, |index| row(index, length))
+}
+
+/// Calls `each` for the indices of an array of `dims`, none of them 0, in order; stops at `None`.
+fn for_each_index(dims: &[usize], mut each: impl FnMut(&[usize]) -> Option<()>) -> Option<()> {
+    let mut index = vec![0; dims.len()];
     loop {
-        row(&index, length)?;
-        let mut d = outer.len();
+        each(&index)?;
+        let mut d = dims.len();
         loop {
             if d == 0 {
                 return Some(());
             }
             d -= 1;
             index[d] += 1;
-            if index[d] < outer[d] {
+            if index[d] < dims[d] {
                 break;
             }
             index[d] = 0;
@@ -148,6 +203,31 @@ mod tests {
         assert!(insert(&domain(&[1], &[2]), &[1, 2, 3]).is_none());
         assert!(insert(&domain(&[1], &[2]), &[1]).is_none());
         assert!(insert(&domain(&[1], &[2]), &[1, 2]).is_some());
+    }
+
+    #[test]
+    fn copies_what_two_rectangles_share() {
+        // Rows 1 to 3 of an array of 4 x 3 whose elements are their numbers, two bytes each.
+        let from = domain(&[1, 0], &[3, 3]);
+        let source: Vec<u8> = (3_u8..12).flat_map(|number| [number, 100 + number]).collect();
+        let copied = |to: &IndexDomain, part: &IndexDomain| {
+            let mut into = vec![0; to.shape().num_elements() * 2];
+            copy(part, 2, (to, &mut into), (&from, &source))?;
+            Some(into.chunks(2).map(|element| element[0]).collect::<Vec<_>>())
+        };
+        let column = domain(&[0, 1], &[4, 2]);
+        assert_eq!(copied(&column, &domain(&[1, 2], &[3, 1])), Some(vec![0, 0, 0, 5, 0, 8, 0, 11]));
+        assert_eq!(
+            copied(&from, &domain(&[2, 0], &[2, 3])),
+            Some(vec![0, 0, 0, 6, 7, 8, 9, 10, 11])
+        );
+        assert_eq!(copied(&from, &domain(&[9, 9], &[0, 3])), Some(vec![0; 9]));
+        assert_eq!(copied(&column, &domain(&[0, 1], &[2, 1])), None, "not all of it is there");
+        let scalar = IndexDomain::whole(Shape::scalar());
+        let mut one = [0];
+        copy(&scalar, 1, (&scalar, &mut one), (&scalar, &[7])).unwrap();
+        assert_eq!(one, [7]);
+        assert_eq!(copy(&scalar, 1, (&scalar, &mut one), (&scalar, &[7, 7])), None);
     }
 
     proptest! {

@@ -1,9 +1,11 @@
 //! The way in: devices, arrays and a compiler.
 
+use std::collections::BTreeSet;
+
 use super::{
     ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Compiler, Device, DeviceId, DeviceList,
-    Future, HostBuffer, HostBufferSemantics, Result, Sharding, SingleDeviceShardSemantics, Status,
-    Value,
+    Future, HostBuffer, HostBufferSemantics, MemoryKind, Result, Sharding,
+    SingleDeviceShardSemantics, Status, Value,
 };
 
 /// The addressable shards of one array, in host memory.
@@ -110,6 +112,88 @@ pub trait Client: Send + Sync {
         copy: ArrayCopySemantics,
         shards: SingleDeviceShardSemantics,
     ) -> Result<ArrayRef>;
+
+    /// The same arrays on other devices or in another memory, shard by shard; `None` keeps what is.
+    ///
+    /// When shards change processes, all processes that own a source or a destination must make
+    /// the same call in the same order; it does not matter which shards stay. A process that
+    /// fails poisons what needed it, with the same first cause.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when an array is deleted, the arrays are not all on the same devices and
+    /// in the same memory, the number of devices changes, or they are not this client's.
+    fn copy_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        devices: Option<&DeviceList>,
+        memory_kind: Option<&MemoryKind>,
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>>;
+
+    /// The same arrays under other shardings, on the same devices or on others.
+    ///
+    /// A process is sent the elements that it has to hold and does not hold yet, each once, and
+    /// no others. Which processes take part is as in [`Client::copy_arrays`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` when an array is deleted, its element type or shape would change, it is
+    /// to be reused, which a movement cannot promise, a sharding does not say who has what, or is not for devices of this client.
+    fn reshard_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        specs: &[ArraySpec],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>>;
+
+    /// The contents of an array, brought to one process, which alone gets them.
+    ///
+    /// All processes that own a shard, and the receiver, must make the same call.
+    ///
+    /// # Errors
+    /// As [`Client::reshard_arrays`]; `InvalidArgument` when the process has no device.
+    fn fetch_to(
+        &self,
+        array: &ArrayRef,
+        process_index: u32,
+    ) -> Result<Option<Future<HostBuffer<'static>>>> {
+        let device = self.devices().iter().find(|device| device.process_index() == process_index);
+        let device = device.ok_or_else(|| {
+            Status::invalid_argument(format!("process {process_index} has no device"))
+        })?;
+        let sharding = Sharding::single_device(DeviceList::new([device.clone()]))?;
+        let fetched = self.resharded(array, sharding)?;
+        if process_index != self.process_index() {
+            return Ok(None);
+        }
+        fetched.copy_to_host_buffer(ArrayCopySemantics::ReuseInput).map(Some)
+    }
+
+    /// The contents of an array, brought to every process that has a device; each makes this call.
+    ///
+    /// # Errors
+    /// As [`Client::reshard_arrays`]; `InvalidArgument` when this process has no device.
+    fn gather(&self, array: &ArrayRef) -> Result<Future<HostBuffer<'static>>> {
+        let mut seen = BTreeSet::new();
+        let first_of_each =
+            self.devices().iter().filter(|device| seen.insert(device.process_index()));
+        let devices = DeviceList::new(first_of_each.cloned().collect::<Vec<_>>());
+        let gathered = self.resharded(array, Sharding::replicated(devices)?)?;
+        gathered.copy_to_host_buffer(ArrayCopySemantics::ReuseInput)
+    }
+
+    /// One array under another sharding: see [`Client::reshard_arrays`].
+    ///
+    /// # Errors
+    /// As [`Client::reshard_arrays`].
+    fn resharded(&self, array: &ArrayRef, sharding: Sharding) -> Result<ArrayRef> {
+        let spec = ArraySpec { sharding, ..array.spec().clone() };
+        let mut made = self.reshard_arrays(
+            std::slice::from_ref(array),
+            &[spec],
+            ArrayCopySemantics::AlwaysCopy,
+        )?;
+        made.pop().ok_or_else(|| Status::internal("resharding one array gave none"))
+    }
 
     /// Resolves when all values are ready, to the error of the first in order that is poisoned.
     fn ready(&self, values: &[&dyn Value]) -> Future<()> {

@@ -1,9 +1,13 @@
 //! How an array is spread over devices: a partitioning, an ordered device list, a memory kind.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use super::{DeviceList, IndexDomain, MemoryKind, Result, Shape, Status, Tiling};
+use super::{
+    ConcreteEvenSharding, ConcreteSharding, DeviceList, IndexDomain, MemoryKind, OpaqueSharding,
+    Result, Shape, Status, Tiling,
+};
 
 /// Which shards of an array a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +31,12 @@ pub enum ShardingSpec {
     },
     /// Dimensions cut into equal tiles, by position in a mesh.
     Tiled(Tiling),
+    /// Parts given one by one, for arrays of one shape.
+    Concrete(ConcreteSharding),
+    /// Parts of one shape, for arrays of one shape.
+    ConcreteEven(ConcreteEvenSharding),
+    /// Not known.
+    Opaque(OpaqueSharding),
 }
 
 impl ShardingSpec {
@@ -36,14 +46,19 @@ impl ShardingSpec {
             Self::SingleDevice => 1,
             Self::Replicated { num_shards } => *num_shards,
             Self::Tiled(tiling) => tiling.num_shards(),
+            Self::Concrete(concrete) => concrete.num_shards(),
+            Self::ConcreteEven(even) => even.num_shards(),
+            Self::Opaque(opaque) => opaque.num_shards(),
         }
     }
 
-    /// Whether every shard is the whole array, whatever its shape.
+    /// Whether every shard is known to be the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         match self {
             Self::SingleDevice | Self::Replicated { .. } => true,
             Self::Tiled(tiling) => tiling.is_fully_replicated(),
+            Self::ConcreteEven(even) => even.is_fully_replicated(),
+            Self::Concrete(_) | Self::Opaque(_) => false,
         }
     }
 
@@ -53,18 +68,37 @@ impl ShardingSpec {
     /// [`ShardingSpec::index_domains`].
     ///
     /// # Errors
-    /// `InvalidArgument` when the rank differs from the one the spec is for.
+    /// `InvalidArgument` when the shape is not one that the spec is for, or shards have no common
+    /// or no known shape.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape> {
         match self {
             Self::SingleDevice | Self::Replicated { .. } => Ok(shape.clone()),
             Self::Tiled(tiling) => tiling.padded_tile_shape(shape),
+            Self::Concrete(concrete) => concrete.shard_shape(shape),
+            Self::ConcreteEven(even) => even.shard_shape(shape),
+            Self::Opaque(opaque) => Err(opaque.unknown()),
+        }
+    }
+
+    /// The true shape of each shard, by its number: that of its index domain, if this is known.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the shape is not one that the spec is for, or it is not known.
+    pub fn shard_shapes(&self, shape: &Shape) -> Result<Vec<Shape>> {
+        match self {
+            Self::Concrete(concrete) => concrete.shard_shapes(shape),
+            Self::ConcreteEven(even) => Ok(vec![even.shard_shape(shape)?; even.num_shards()]),
+            _ => {
+                let domains = self.index_domains(shape)?;
+                Ok(domains.iter().map(|domain| domain.shape().clone()).collect())
+            }
         }
     }
 
     /// The elements that each shard truly has, by shard number. Equal domains are replicas.
     ///
     /// # Errors
-    /// `InvalidArgument` when the rank differs from the one the spec is for.
+    /// `InvalidArgument` when the shape is not one that the spec is for, or it is not known.
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>> {
         match self {
             Self::SingleDevice | Self::Replicated { .. } => {
@@ -73,6 +107,9 @@ impl ShardingSpec {
             Self::Tiled(tiling) => {
                 (0..self.num_shards()).map(|shard| tiling.index_domain(shape, shard)).collect()
             }
+            Self::Concrete(concrete) => concrete.index_domains(shape),
+            Self::ConcreteEven(even) => even.index_domains(shape),
+            Self::Opaque(opaque) => Err(opaque.unknown()),
         }
     }
 
@@ -85,11 +122,16 @@ impl ShardingSpec {
     }
 }
 
-/// Equal when shard `i` of one is shard `i` of the other for every array.
+/// Equal when shard `i` of one is shard `i` of the other for every array that both are for, as far
+/// as it is known: what is given for one shape is equal to its like only.
 impl PartialEq for ShardingSpec {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tiled(a), Self::Tiled(b)) if a == b => true,
+            (Self::Concrete(a), Self::Concrete(b)) => a == b,
+            (Self::ConcreteEven(a), Self::ConcreteEven(b)) => a == b,
+            (Self::Opaque(a), Self::Opaque(b)) => a == b,
+            (Self::ConcreteEven(_), _) | (_, Self::ConcreteEven(_)) => false,
             _ => {
                 self.is_fully_replicated()
                     && other.is_fully_replicated()
@@ -114,6 +156,9 @@ impl fmt::Display for ShardingSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tiled(tiling) if !tiling.is_fully_replicated() => tiling.fmt(f),
+            Self::Concrete(concrete) => concrete.fmt(f),
+            Self::ConcreteEven(even) => even.fmt(f),
+            Self::Opaque(opaque) => opaque.fmt(f),
             _ if self.num_shards() == 1 => f.write_str("single device"),
             _ => write!(f, "replicated over {} shards", self.num_shards()),
         }
@@ -207,6 +252,65 @@ impl Sharding {
         self.spec.shard_shape(shape)
     }
 
+    /// The true shape of each shard, in device order.
+    ///
+    /// # Errors
+    /// As [`ShardingSpec::shard_shapes`].
+    pub fn shard_shapes(
+        &self,
+        shape: &Shape,
+        semantics: SingleDeviceShardSemantics,
+    ) -> Result<Vec<Shape>> {
+        Ok(self.selected(self.spec.shard_shapes(shape)?, semantics))
+    }
+
+    /// Of one value per shard those that `semantics` says.
+    fn selected<T>(&self, mut values: Vec<T>, semantics: SingleDeviceShardSemantics) -> Vec<T> {
+        if semantics == SingleDeviceShardSemantics::AddressableShards {
+            let mut devices = self.devices.iter();
+            values.retain(|_| devices.next().is_some_and(super::Device::is_addressable));
+        }
+        values
+    }
+
+    /// The part of an array that a process holds: the smallest rectangle around its shards, which
+    /// fill it. `None` when it has none, or only empty ones.
+    ///
+    /// # Errors
+    /// As [`ShardingSpec::index_domains`]; `InvalidArgument` when its shards leave gaps, so that no
+    /// one local array holds what they do.
+    pub fn process_domain(&self, shape: &Shape, process_index: u32) -> Result<Option<IndexDomain>> {
+        let domains = self.spec.index_domains(shape)?;
+        let own: BTreeSet<Vec<(usize, usize)>> = (self.devices.iter().zip(&domains))
+            .filter(|(device, domain)| {
+                device.process_index() == process_index && domain.shape().num_elements() > 0
+            })
+            .map(|(_, domain)| domain.ranges().collect())
+            .collect();
+        let Some(first) = own.first() else { return Ok(None) };
+        let around = |mut around: Vec<(usize, usize)>, domain: &Vec<(usize, usize)>| {
+            for ((from, to), (other_from, other_to)) in around.iter_mut().zip(domain) {
+                (*from, *to) = ((*from).min(*other_from), (*to).max(*other_to));
+            }
+            around
+        };
+        let around = own.iter().fold(first.clone(), around);
+        let origin: Vec<usize> = around.iter().map(|(from, _)| *from).collect();
+        let extent: Vec<usize> = around.iter().map(|(from, to)| to - from).collect();
+        let extent =
+            Shape::new(extent).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        // Tiles are the same or apart.
+        let volume = |domain: &Vec<(usize, usize)>| -> usize {
+            domain.iter().map(|(from, to)| to - from).product()
+        };
+        if own.iter().map(volume).sum::<usize>() != extent.num_elements() {
+            return Err(Status::invalid_argument(format!(
+                "the shards of process {process_index} under {self} do not make one rectangle of                  an array of shape {shape}"
+            )));
+        }
+        Ok(IndexDomain::new(origin, extent))
+    }
+
     /// The elements that each shard truly has, in device order.
     ///
     /// # Errors
@@ -216,12 +320,7 @@ impl Sharding {
         shape: &Shape,
         semantics: SingleDeviceShardSemantics,
     ) -> Result<Vec<IndexDomain>> {
-        let mut domains = self.spec.index_domains(shape)?;
-        if semantics == SingleDeviceShardSemantics::AddressableShards {
-            let mut devices = self.devices.iter();
-            domains.retain(|_| devices.next().is_some_and(super::Device::is_addressable));
-        }
-        Ok(domains)
+        Ok(self.selected(self.spec.index_domains(shape)?, semantics))
     }
 
     /// The true shape of each shard and a sharding that holds it alone, in device order.
@@ -233,7 +332,7 @@ impl Sharding {
         shape: &Shape,
         semantics: SingleDeviceShardSemantics,
     ) -> Result<Vec<(Shape, Self)>> {
-        let domains = self.index_domains(shape, semantics)?;
+        let shapes = self.shard_shapes(shape, semantics)?;
         let devices = match semantics {
             SingleDeviceShardSemantics::AddressableShards => self.devices.addressable(),
             SingleDeviceShardSemantics::AllShards => self.devices.clone(),
@@ -243,10 +342,10 @@ impl Sharding {
             devices: DeviceList::new([device.clone()]),
             memory_kind: self.memory_kind.clone(),
         };
-        Ok(domains
-            .iter()
+        Ok(shapes
+            .into_iter()
             .zip(&devices)
-            .map(|(domain, device)| (domain.shape().clone(), single(device)))
+            .map(|(shape, device)| (shape, single(device)))
             .collect())
     }
 
@@ -345,6 +444,28 @@ mod tests {
             sharding.disassemble(&shape, SingleDeviceShardSemantics::AddressableShards).unwrap();
         assert_eq!(parts[1].0.dims(), [1], "the true shape, not the padded one");
         assert_eq!(parts[1].1.devices().ids().next(), Some(super::super::DeviceId(3)));
+    }
+
+    #[test]
+    fn a_process_holds_a_rectangle_or_no_local_array_does() {
+        let on = |dims: &[&[&str]]| {
+            let mesh = Mesh::new([("x", 2), ("y", 2)]).unwrap();
+            let tiling = ShardingSpec::Tiled(mesh.tiling(dims).unwrap());
+            Sharding::new(tiling, devices(4, 2, 0), MemoryKind::DEVICE).unwrap()
+        };
+        let shape = shape(&[5, 3]);
+        let domain = |sharding: &Sharding, process| {
+            sharding.process_domain(&shape, process).map(|domain| domain.map(|d| d.to_string()))
+        };
+        let rows = on(&[&["x", "y"], &[]]);
+        assert_eq!(domain(&rows, 0).unwrap().unwrap(), "[0..4, 0..3]");
+        assert_eq!(domain(&rows, 1).unwrap().unwrap(), "[4..5, 0..3]");
+        assert_eq!(domain(&rows, 2).unwrap(), None);
+        let grid = on(&[&["x"], &["y"]]);
+        assert_eq!(domain(&grid, 1).unwrap().unwrap(), "[3..5, 0..3]");
+        let scattered = on(&[&["y", "x"], &[]]);
+        let error = domain(&scattered, 0).unwrap_err();
+        assert!(error.message().contains("do not make one rectangle"), "{error}");
     }
 
     #[test]

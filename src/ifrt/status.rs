@@ -92,6 +92,7 @@ impl Status {
 
     constructors! {
         cancelled => Cancelled,
+        data_loss => DataLoss,
         invalid_argument => InvalidArgument,
         deadline_exceeded => DeadlineExceeded,
         not_found => NotFound,

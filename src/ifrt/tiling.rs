@@ -1,6 +1,7 @@
 //! How the dimensions of an array are cut along the axes of a device mesh.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use super::{IndexDomain, Result, Shape, Status};
 
@@ -24,12 +25,22 @@ pub struct MeshAxis {
 
 /// Which tile of an array each shard is, for tiles of equal size per dimension.
 ///
-/// Axis names are gone and mergeable axes are merged, so two tilings are equal exactly when they
-/// give every shard the same tile. Axes that cut no dimension replicate.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Two tilings are equal exactly when they give every shard the same tile. Axes that cut no
+/// dimension replicate.
+#[derive(Clone, Debug)]
 pub struct Tiling {
     num_shards: usize,
-    dims: Vec<Vec<Digit>>,
+    num_tiles: Vec<usize>,
+    tiles: Tiles,
+}
+
+/// The tile of each shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tiles {
+    /// Axis names are gone and mergeable axes are merged: equal ones are written alike.
+    Digits(Vec<Vec<Digit>>),
+    /// One by one, by row-major number.
+    Listed(Vec<usize>),
 }
 
 /// The part `number / stride % size` of a shard's number.
@@ -108,8 +119,13 @@ impl Mesh {
                 "a tiling uses an axis of {self} twice: {dims:?}"
             )));
         }
-        let dims = digits.into_iter().map(merged).collect();
-        Ok(Tiling { num_shards: self.num_devices(), dims })
+        let dims: Vec<Vec<Digit>> = digits.into_iter().map(merged).collect();
+        let count = |digits: &Vec<Digit>| digits.iter().map(|digit| digit.size).product();
+        Ok(Tiling {
+            num_shards: self.num_devices(),
+            num_tiles: dims.iter().map(count).collect(),
+            tiles: Tiles::Digits(dims),
+        })
     }
 
     fn digit(&self, axis: &MeshAxis) -> Result<Digit> {
@@ -146,6 +162,111 @@ fn merged(digits: Vec<Digit>) -> Vec<Digit> {
 }
 
 impl Tiling {
+    /// The tiling into `num_tiles` per dimension that gives shard `i` the tile `tile_of_shard[i]`,
+    /// in row-major order.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there are no shards, a tile does not exist, or the tiles do not all
+    /// have equally many shards.
+    pub fn listed(num_tiles: Vec<usize>, tile_of_shard: Vec<usize>) -> Result<Self> {
+        let refused = |why: &str| {
+            let message = format!("tiles {num_tiles:?} for shards {tile_of_shard:?}: {why}");
+            Err(Status::invalid_argument(message))
+        };
+        let count =
+            num_tiles.iter().try_fold(1_usize, |product, &tiles| product.checked_mul(tiles));
+        let num_shards = tile_of_shard.len();
+        let Some(count) = count.filter(|&count| count > 0 && num_shards >= count) else {
+            return refused("there must be as many shards as tiles, or a multiple");
+        };
+        let mut shards_of_tile = vec![0; count];
+        for &tile in &tile_of_shard {
+            match shards_of_tile.get_mut(tile) {
+                Some(shards) => *shards += 1,
+                None => return refused("a tile does not exist"),
+            }
+        }
+        if shards_of_tile.iter().any(|&shards| shards * count != num_shards) {
+            return refused("tiles do not have equally many shards");
+        }
+        Ok(Self { num_shards, num_tiles, tiles: Tiles::Listed(tile_of_shard) })
+    }
+
+    /// The tiling of IFRT's `ShardingParam`: `num_tiles` per dimension over a mesh whose axes, with
+    /// these sizes, are filled by devices with axis 0 fastest; `permutation` orders the axes from
+    /// the one that cuts the last dimensions to the one that cuts the first.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when `permutation` is no order of the axes, or the tiles do not divide
+    /// the mesh.
+    pub fn of_mesh_parameters(
+        num_tiles: Vec<usize>,
+        permutation: &[usize],
+        axis_sizes: &[usize],
+    ) -> Result<Self> {
+        let mut sorted = permutation.to_vec();
+        sorted.sort_unstable();
+        let num_shards = axis_sizes.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
+        let count =
+            num_tiles.iter().try_fold(1_usize, |product, &tiles| product.checked_mul(tiles));
+        let even =
+            num_shards.zip(count).filter(|(shards, tiles)| shards.checked_rem(*tiles) == Some(0));
+        let is_order = sorted.into_iter().eq(0..axis_sizes.len());
+        let (true, Some((num_shards, count))) = (is_order, even.filter(|(shards, _)| *shards > 0))
+        else {
+            return Err(Status::invalid_argument(format!(
+                "tiles {num_tiles:?} do not fit axes {axis_sizes:?} in the order {permutation:?}"
+            )));
+        };
+        let replicas = num_shards / count;
+        let mut tile_of_shard = vec![0; num_shards];
+        for place in 0..num_shards {
+            // The coordinates of `place` among all tiles and their replicas, fastest first.
+            let (mut rest, mut shard) = (place, 0);
+            for &axis in permutation {
+                let stride: usize = axis_sizes[..axis].iter().product();
+                shard += rest % axis_sizes[axis] * stride;
+                rest /= axis_sizes[axis];
+            }
+            tile_of_shard[shard] = place / replicas;
+        }
+        Self::listed(num_tiles, tile_of_shard)
+    }
+
+    /// The tile of a shard, by row-major number; `None` when there is no such shard.
+    pub fn tile_of(&self, shard: usize) -> Option<usize> {
+        let indices = self.tile_indices(shard)?;
+        let number = indices.iter().zip(&self.num_tiles);
+        Some(number.fold(0, |number, (index, tiles)| number * tiles + index))
+    }
+
+    /// The place of a shard's tile, per dimension.
+    fn tile_indices(&self, shard: usize) -> Option<Vec<usize>> {
+        if shard >= self.num_shards {
+            return None;
+        }
+        match &self.tiles {
+            Tiles::Digits(dims) => {
+                let index = |digits: &Vec<Digit>| {
+                    let digit = |index, digit: &Digit| {
+                        index * digit.size + shard / digit.stride % digit.size
+                    };
+                    digits.iter().fold(0, digit)
+                };
+                Some(dims.iter().map(index).collect())
+            }
+            Tiles::Listed(tile_of_shard) => {
+                let mut rest = *tile_of_shard.get(shard)?;
+                let mut indices = vec![0; self.num_tiles.len()];
+                for (index, tiles) in indices.iter_mut().zip(&self.num_tiles).rev() {
+                    *index = rest % tiles;
+                    rest /= tiles;
+                }
+                Some(indices)
+            }
+        }
+    }
+
     /// The number of shards, replicas included.
     pub fn num_shards(&self) -> usize {
         self.num_shards
@@ -153,17 +274,17 @@ impl Tiling {
 
     /// The rank of the arrays it cuts.
     pub fn rank(&self) -> usize {
-        self.dims.len()
+        self.num_tiles.len()
     }
 
     /// Into how many tiles each dimension is cut.
-    pub fn num_tiles(&self) -> Vec<usize> {
-        self.dims.iter().map(|digits| digits.iter().map(|digit| digit.size).product()).collect()
+    pub fn num_tiles(&self) -> &[usize] {
+        &self.num_tiles
     }
 
     /// Whether no dimension is cut.
     pub fn is_fully_replicated(&self) -> bool {
-        self.dims.iter().all(Vec::is_empty)
+        self.num_tiles.iter().all(|&tiles| tiles == 1)
     }
 
     /// The shape of a tile, padding included: each dimension divided by its tiles, rounded up.
@@ -175,8 +296,8 @@ impl Tiling {
         let dims: Vec<usize> = shape
             .dims()
             .iter()
-            .zip(self.num_tiles())
-            .map(|(dim, tiles)| dim.div_ceil(tiles))
+            .zip(&self.num_tiles)
+            .map(|(dim, tiles)| dim.div_ceil(*tiles))
             .collect();
         Shape::new(dims).map_err(|error| Status::invalid_argument(error.to_string()))
     }
@@ -188,18 +309,13 @@ impl Tiling {
     /// `InvalidArgument` when `shape` has another rank, or there is no such shard.
     pub fn index_domain(&self, shape: &Shape, shard: usize) -> Result<IndexDomain> {
         let tile = self.padded_tile_shape(shape)?;
-        if shard >= self.num_shards {
-            return Err(Status::invalid_argument(format!(
-                "there is no shard {shard} among {}",
-                self.num_shards
-            )));
-        }
+        let indices = self.tile_indices(shard).ok_or_else(|| {
+            let num_shards = self.num_shards;
+            Status::invalid_argument(format!("there is no shard {shard} among {num_shards}"))
+        })?;
         let mut origin = Vec::with_capacity(shape.rank());
         let mut extent = Vec::with_capacity(shape.rank());
-        for ((digits, &dim), &tile) in self.dims.iter().zip(shape.dims()).zip(tile.dims()) {
-            let index = digits
-                .iter()
-                .fold(0, |index, digit| index * digit.size + shard / digit.stride % digit.size);
+        for ((index, &dim), &tile) in indices.iter().zip(shape.dims()).zip(tile.dims()) {
             let from = index.saturating_mul(tile).min(dim);
             origin.push(from);
             extent.push(tile.min(dim - from));
@@ -222,6 +338,26 @@ impl Tiling {
     }
 }
 
+impl PartialEq for Tiling {
+    fn eq(&self, other: &Self) -> bool {
+        let same_counts = self.num_shards == other.num_shards && self.num_tiles == other.num_tiles;
+        same_counts
+            && match (&self.tiles, &other.tiles) {
+                (Tiles::Digits(a), Tiles::Digits(b)) => a == b,
+                _ => (0..self.num_shards).all(|shard| self.tile_of(shard) == other.tile_of(shard)),
+            }
+    }
+}
+
+impl Eq for Tiling {}
+
+impl Hash for Tiling {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Of what both forms have in common.
+        (self.num_shards, &self.num_tiles).hash(state);
+    }
+}
+
 impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("mesh <[")?;
@@ -236,11 +372,11 @@ impl fmt::Display for Mesh {
 impl fmt::Display for Tiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tiles {:?} over {} shards", self.num_tiles(), self.num_shards)?;
-        let out_of_order = |digits: &Vec<Digit>| digits.len() > 1;
-        if self.dims.iter().any(out_of_order) {
-            f.write_str(" (axes out of order)")?;
+        match &self.tiles {
+            Tiles::Digits(dims) if dims.iter().all(|digits| digits.len() <= 1) => Ok(()),
+            Tiles::Digits(_) => f.write_str(" (axes out of order)"),
+            Tiles::Listed(tile_of_shard) => write!(f, " in the order {tile_of_shard:?}"),
         }
-        Ok(())
     }
 }
 
@@ -304,6 +440,43 @@ mod tests {
         assert!(mesh.tiling_along(&[vec![part(1, 2)], vec![part(2, 3)]]).is_ok());
         let wrong_rank = mesh.tiling(&[&["x"]]).unwrap().padded_tile_shape(&shape(&[1, 1]));
         assert!(wrong_rank.is_err());
+    }
+
+    #[test]
+    fn a_list_of_tiles_is_the_mesh_that_makes_it() {
+        let mesh = Mesh::new([("x", 2), ("y", 3)]).unwrap();
+        for dims in [[&["x"][..], &["y"]], [&["y"], &["x"]], [&["y"], &[]], [&[], &[]]] {
+            let tiling = mesh.tiling(&dims).unwrap();
+            let tiles = (0..6).map(|shard| tiling.tile_of(shard).unwrap()).collect();
+            let listed = Tiling::listed(tiling.num_tiles().to_vec(), tiles).unwrap();
+            assert_eq!(listed, tiling);
+            let at = |tiling: &Tiling| tiling.index_domain(&shape(&[4, 9]), 4).unwrap();
+            assert_eq!(at(&listed), at(&tiling));
+        }
+        let odd = Tiling::listed(vec![3], vec![2, 0, 1]).unwrap();
+        assert_eq!(odd.index_domain(&shape(&[6]), 0).unwrap().to_string(), "[4..6]");
+        assert_ne!(odd, Tiling::listed(vec![3], vec![2, 1, 0]).unwrap());
+        assert_eq!(odd.to_string(), "tiles [3] over 3 shards in the order [2, 0, 1]");
+        for (tiles, shards) in [(vec![2], vec![0, 2]), (vec![2], vec![0, 0]), (vec![0], vec![])] {
+            Tiling::listed(tiles, shards).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn mesh_parameters_count_axes_from_the_fastest() {
+        // Devices fill the axes as [[0, 1], [2, 3], [4, 5]], axis 0 within the rows.
+        let tile = |num_tiles: &[usize], permutation: &[usize]| -> Vec<usize> {
+            let tiling =
+                Tiling::of_mesh_parameters(num_tiles.to_vec(), permutation, &[2, 3]).unwrap();
+            (0..6).map(|shard| tiling.tile_of(shard).unwrap()).collect()
+        };
+        assert_eq!(tile(&[3, 2], &[0, 1]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(tile(&[2, 3], &[1, 0]), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(tile(&[3], &[0, 1]), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(tile(&[2], &[1, 0]), [0, 1, 0, 1, 0, 1]);
+        for (num_tiles, permutation) in [(vec![4], [0, 1]), (vec![0], [0, 1]), (vec![2], [0, 0])] {
+            Tiling::of_mesh_parameters(num_tiles, &permutation, &[2, 3]).unwrap_err();
+        }
     }
 
     proptest! {

@@ -85,6 +85,18 @@ impl Backend for CpuBackend {
         Ok(Buffer::new(Arc::new(self.memory.copy(bytes)?)))
     }
 
+    fn buffer_filled(
+        &self,
+        device: LocalDevice,
+        ty: &TensorType,
+        fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<Buffer> {
+        check_device(device, self.device_count)?;
+        let mut block = self.memory.block(ty.size_bytes())?;
+        fill(block.bytes_mut())?;
+        Ok(Buffer::new(Arc::new(block)))
+    }
+
     fn compile(&self, module: &Module) -> Result<Arc<dyn Executable>> {
         let compiled = lower::compile(module)?;
         Ok(Arc::new(CpuExecutable {
