@@ -24,8 +24,8 @@ use super::chunk::Chunks;
 use super::{Incoming, Outgoing, Run};
 use crate::ids::Member;
 use crate::reduce::{Partial, Source};
+use crate::transport::TransportError;
 use crate::transport::shm::{Exposure, Opened, Presence};
-use crate::transport::{Operation, Step, TransportError};
 
 /// How a member reaches those on its host.
 #[expect(clippy::large_enum_variant, reason = "one at a time, on the stack")]
@@ -41,8 +41,7 @@ impl<'a> Near<'a> {
     pub(super) fn open(run: &Run<'a>, operand: &[u8]) -> Result<Self, TransportError> {
         let Some(group) = run.nearby else { return Ok(Self::Apart) };
         let (host, _) = run.hosts.of(run.position);
-        let operation = Operation { members: &host.members, ..run.step.operation };
-        let mut presence = group.enter(run.transport, Step { operation, ..run.step })?;
+        let mut presence = group.enter(run.transport, run.step, &host.members)?;
         // What all agree on has been compared, so there is nothing left to say.
         let mut opened = Opened::default();
         presence.open(&[], operand, Exposure::Changing, &mut opened)?;

@@ -17,7 +17,8 @@ impl Participation<'_> {
         collective: &mut dyn Collective,
     ) -> Result<(), Failure> {
         let failed = |error| self.failure(error);
-        let mut presence = shared.enter(self.run.transport, self.run.step).map_err(failed)?;
+        let mut presence =
+            shared.enter(self.run.transport, self.run.step, self.run.members()).map_err(failed)?;
         let head = head::encode(&self.descriptor);
         let exposure = collective.exposure(self.run.members().len());
         let mut opened = Opened::default();

@@ -13,7 +13,7 @@ use lockstep_collectives::{
 use crate::calls::{
     KEY, TERMS, Terms, call, every_form, first, has_in_place, has_root, members_of, reduces,
 };
-use crate::jobs::{Job, Quic, quic, shm, sim};
+use crate::jobs::{Job, Quic, quic, shm, shm_on, sim};
 use crate::reference::{fold, operand};
 
 /// The limit where no test waits for it.
@@ -305,6 +305,14 @@ fn a_late_member_is_named_by_all_shm() {
     }
 }
 
+/// By two levels, which the size makes an all-gather take: some wait in memory, some for messages.
+#[test]
+fn a_late_member_is_named_by_all_between_hosts() {
+    let terms = Terms { kind: CollectiveKind::AllGather, count: 100_000, ..TERMS };
+    a_late_member_is_named_by_all(&shm_on(&[1; 4], &[0, 0, 1, 1]), &terms);
+    a_late_member_is_named_by_all(&shm_on(&[1; 4], &[0, 1, 0, 0]), &terms);
+}
+
 /// A member that is slow but not too slow is waited for, in every collective.
 #[test]
 fn a_member_within_the_limit_is_waited_for() {
@@ -412,6 +420,50 @@ fn a_dead_rank_is_named_with_its_cause_quic() {
 #[test]
 fn a_dead_rank_is_named_with_its_cause_shm() {
     a_dead_rank_is_named_with_its_cause(&shm(&[1; 4]));
+}
+
+/// The news of a death comes at any moment of an operation, which is through then or fails for that
+/// reason; either way those that are left go on.
+#[test]
+fn the_news_of_a_death_ends_two_levels_at_any_moment() {
+    for delay_us in [0, 50, 200, 500, 1000, 2000, 4000] {
+        let job = shm_on(&[1; 5], &[0, 0, 1, 1, 0]);
+        let begun = Barrier::new(6);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                begun.wait();
+                let until = Instant::now() + Duration::from_micros(delay_us);
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+                for transport in &job.transports {
+                    transport.fail_rank(RankFailure { rank: Rank(3), cause: KILLED });
+                }
+            });
+            job.run(AMPLE, &|communicator| {
+                let all = first(&communicator, 5);
+                assert_works(&communicator, &all);
+                let member = communicator.member().0;
+                let input = operand(ElementType::U8, member, 300_000);
+                let mut output = vec![0; 5 * input.len()];
+                begun.wait();
+                let element = ElementType::U8;
+                match communicator.all_gather(&Call::on(&all), element, &input, &mut output) {
+                    Ok(()) => {
+                        let all = (0..5).flat_map(|from| operand(element, from, 300_000));
+                        assert!(output.into_iter().eq(all));
+                    }
+                    Err(error) => {
+                        let text = error.to_string();
+                        assert!(text.contains("rank 3 was killed by signal 9"), "{text}");
+                    }
+                }
+                if member < 3 {
+                    assert_works(&communicator, &first(&communicator, 3));
+                }
+            });
+        });
+    }
 }
 
 /// A member that cannot take part tells the others instead of leaving them to wait.

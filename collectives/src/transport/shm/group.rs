@@ -91,6 +91,8 @@ pub(crate) struct Presence<'a> {
     seat: MutexGuard<'a, Seat>,
     transport: &'a dyn Transport,
     step: Step<'a>,
+    /// Those of the operation's members that take part here, by place.
+    members: &'a [Member],
     round: Round,
     /// Whether a member has lent the others memory that it does not keep for the next operation
     /// but one. From the end of a round on all agree on it.
@@ -178,13 +180,16 @@ impl SharedGroup {
         })
     }
 
-    /// Takes part in the operation of `step`, whose deadline and cancel token count for all of it.
+    /// Takes part in the operation of `step`, whose deadline and cancel token count for all of it,
+    /// with those of its members that are of this group: `members`, by place. What ends the
+    /// operation for any other ends it here.
     ///
     /// An operation that is still under way in another thread, two before this one, is waited for.
     pub(crate) fn enter<'a>(
         &'a self,
         transport: &'a dyn Transport,
         step: Step<'a>,
+        members: &'a [Member],
     ) -> Result<Presence<'a>, TransportError> {
         let sequence = step.operation.id.sequence;
         let round = Round::new(sequence, 0);
@@ -202,8 +207,17 @@ impl SharedGroup {
         let bell = bell(&self.segment, self.place.slot).ok_or_else(missing)?;
         // Its rounds are counted here, whatever steps the operation has taken elsewhere.
         let step = Step { index: 0, ..step };
-        let presence =
-            Presence { group: self, block, bell, seat, transport, step, round, lent: false };
+        let presence = Presence {
+            group: self,
+            block,
+            bell,
+            seat,
+            transport,
+            step,
+            members,
+            round,
+            lent: false,
+        };
         // A complete operation in between has shown that all others are through with that one.
         let last = presence.seat.last;
         if last != 0 && last == self.last.load(Ordering::Relaxed) {
@@ -580,7 +594,7 @@ impl<'a> Presence<'a> {
     }
 
     fn member(&self, place: usize) -> Member {
-        self.step.operation.members.get(place).copied().unwrap_or(self.step.operation.me)
+        self.members.get(place).copied().unwrap_or(self.step.operation.me)
     }
 
     fn breach(&self, place: usize, detail: &str) -> TransportError {
