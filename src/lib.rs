@@ -19,3 +19,9 @@ pub mod client;
 pub mod ifrt;
 pub mod spmd;
 pub mod stablehlo;
+
+/// What the fuzz targets of `fuzz/` call; in their builds only.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::client::fuzzing as client;
+}

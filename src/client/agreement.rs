@@ -57,7 +57,7 @@ pub(super) struct Proposal<'a> {
 
 /// How a comparison ended, the same on every process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Agreed,
     /// Programs or runtimes differ.
     Different(String),
@@ -232,7 +232,7 @@ fn first_difference(expected: &str, found: &str) -> String {
 }
 
 impl Record {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let runtime = &self.runtime;
         match &self.program {
             Ok(program) => format!("1 compiled {runtime} {program:016x}"),
@@ -245,7 +245,7 @@ impl Record {
         .into_bytes()
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?.strip_prefix("1 ")?;
         let (kind, text) = text.split_once(' ')?;
         let (runtime, text) = text.split_once(' ')?;
@@ -259,7 +259,7 @@ impl Record {
 }
 
 impl Verdict {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         match self {
             Self::Agreed => "1 agreed ".to_owned(),
             Self::Different(text) => format!("1 different {text}"),
@@ -269,7 +269,7 @@ impl Verdict {
         .into_bytes()
     }
 
-    fn decode(bytes: &[u8]) -> Self {
+    pub(super) fn decode(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let parts = text.strip_prefix("1 ").and_then(|text| text.split_once(' '));
         match parts {

@@ -15,6 +15,8 @@ mod collective;
 mod compile;
 mod exchange;
 mod executable;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod host;
 mod launch;
 mod memory;
