@@ -1,14 +1,15 @@
 //! Static shapes.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// The dimensions of an array, outermost first; a scalar has none.
+/// The dimensions of an array, outermost first; a scalar has none. Copies share them.
 ///
 /// The element count of every `Shape` fits `usize`: [`Shape::new`] refuses others, so that
 /// later size arithmetic on elements cannot overflow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    dims: Box<[usize]>,
+    dims: Arc<[usize]>,
     num_elements: usize,
 }
 
@@ -25,7 +26,7 @@ impl Shape {
     ///
     /// # Errors
     /// When the number of elements, times 16 bytes for the widest element, exceeds `isize::MAX`.
-    pub fn new(dims: impl Into<Box<[usize]>>) -> Result<Self, ShapeError> {
+    pub fn new(dims: impl Into<Arc<[usize]>>) -> Result<Self, ShapeError> {
         const MAX_ELEMENTS: usize = isize::MAX as usize / 16;
         let dims = dims.into();
         // The product of the non-zero dimensions is bounded too, so that strides computed for
@@ -36,7 +37,7 @@ impl Shape {
             .try_fold(1_usize, |product, &dim| product.checked_mul(dim))
             .filter(|&volume| volume <= MAX_ELEMENTS);
         match volume {
-            None => Err(ShapeError { dims: dims.into_vec() }),
+            None => Err(ShapeError { dims: dims.to_vec() }),
             Some(volume) => {
                 let num_elements = if dims.contains(&0) { 0 } else { volume };
                 Ok(Self { dims, num_elements })
@@ -46,7 +47,7 @@ impl Shape {
 
     /// The shape of a single element.
     pub fn scalar() -> Self {
-        Self { dims: Box::default(), num_elements: 1 }
+        Self { dims: Arc::default(), num_elements: 1 }
     }
 
     /// The dimensions, outermost first.

@@ -48,8 +48,8 @@ impl<'a> Cloner<'a> {
             cloner.target.params.push(param);
         }
         for result in &source.results {
-            let ty = result.ty.clone();
-            cloner.target.results.push(ResultInfo { ty, sharding: None, hlo_sharding: None });
+            let result = ResultInfo { sharding: None, hlo_sharding: None, ..result.clone() };
+            cloner.target.results.push(result);
         }
         cloner.block(source.entry, entry)?;
         Ok(cloner.target)
@@ -119,6 +119,7 @@ impl<'a> Cloner<'a> {
         let results = data.results.iter().map(|&value| self.source.ty(value).clone()).collect();
         let copy = self.push(data.kind.clone(), operands, results, op, into);
         self.target.ops[copy].regions = regions;
+        self.target.ops[copy].accuracy.clone_from(&data.accuracy);
         let pairs = data.results.iter().zip(self.target.ops[copy].results.clone());
         for (&result, copy) in pairs {
             self.map(result, copy);
@@ -136,15 +137,7 @@ impl<'a> Cloner<'a> {
         into: Block,
     ) -> Op {
         let location = self.source.ops[origin].location;
-        let data = OpData {
-            kind,
-            operands,
-            results: Vec::new(),
-            regions: Vec::new(),
-            shardings: Vec::new(),
-            location,
-        };
-        let op = self.target.ops.push(data);
+        let op = self.target.ops.push(OpData::new(kind, operands, location));
         for (position, ty) in results.into_iter().enumerate() {
             let def = ValueDef::Result(op, position);
             let value = self.target.values.push(ValueData { ty, def });

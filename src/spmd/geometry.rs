@@ -142,7 +142,7 @@ pub fn shard_index(mesh: &Mesh, sharding: &Sharding, partition: usize) -> Option
 mod tests {
     use super::*;
     use crate::ifrt::DType;
-    use crate::stablehlo::op::DimSharding;
+    use crate::stablehlo::op::{DimSharding, ReductionOp};
 
     fn mesh(device_ids: Option<Vec<i64>>) -> Mesh {
         let axes = vec![("x".to_owned(), 2), ("one".to_owned(), 1), ("y".to_owned(), 3)];
@@ -161,6 +161,7 @@ mod tests {
             dims: dims.iter().map(dim).collect(),
             replicated: Vec::new(),
             unreduced: Vec::new(),
+            reduction_op: ReductionOp::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::SpmdError;
 use super::clone::Cloner;
 use super::geometry::{axes_of, device_count, local_shape};
 use super::inline::inline;
-use crate::stablehlo::op::{DimSharding, ManualComputation, OpKind, Sharding};
+use crate::stablehlo::op::{ManualComputation, OpKind, Sharding};
 use crate::stablehlo::{
     Function, Mesh, Module, Op, OpData, Param, ResultInfo, TensorType, Type, Value, ValueDef,
 };
@@ -214,10 +214,7 @@ impl Localizer<'_> {
     /// The sharding of an array that every device holds whole.
     fn replicated(&self, value: Value) -> Result<Sharding, SpmdError> {
         let rank = self.tensor(value, "a parameter")?.shape.rank();
-        let dim = DimSharding { axes: Vec::new(), is_open: false, priority: None };
-        let mesh = self.mesh.name.clone();
-        let (replicated, unreduced) = (Vec::new(), Vec::new());
-        Ok(Sharding { mesh, dims: vec![dim; rank], replicated, unreduced })
+        Ok(Sharding::whole(&self.mesh.name, rank))
     }
 
     fn tensor(&self, value: Value, what: &str) -> Result<&TensorType, SpmdError> {
@@ -315,9 +312,11 @@ impl Localizer<'_> {
         }
         let values = returned.iter().map(|&value| cloner.mapped(value));
         let values = values.collect::<Result<Vec<_>, _>>()?;
-        for &value in &values {
+        for (&value, result) in values.iter().zip(&main.results) {
             let ty = cloner.target.ty(value).clone();
-            cloner.target.results.push(ResultInfo { ty, sharding: None, hlo_sharding: None });
+            let (sharding, hlo_sharding) = (None, None);
+            let result = ResultInfo { ty, sharding, hlo_sharding, ..result.clone() };
+            cloner.target.results.push(result);
         }
         let entry = cloner.target.entry;
         cloner.push(OpKind::Return, values, Vec::new(), ret, entry);

@@ -1,12 +1,12 @@
 //! Attributes as they are written, before an operation gives them a meaning.
 //!
-//! Readers (text now, bytecode later) collect an operation's attributes here; `build` turns them
+//! Readers collect an operation's attributes here; `build` turns them
 //! into an [`crate::stablehlo::OpKind`]. Nothing else sees them, except what a `custom_call`
 //! carries along for whoever implements it.
 
 use std::sync::Arc;
 
-use super::op::{AxesMove, AxisRef, Sharding};
+use super::op::{AxesMove, AxisRef, Sharding, ShardingRule};
 use super::{Literal, Location, Mesh, Type};
 use crate::ifrt::DType;
 
@@ -27,8 +27,10 @@ pub enum Attribute {
     Symbol(String),
     /// `[a, b]`.
     Array(Vec<Self>),
-    /// `array<i64: 1, 2>`; booleans are 0 and 1.
+    /// `array<i64: 1, 2>`.
     Integers(Vec<i64>),
+    /// `array<f32: 1.0, 2.0>`, of any element type but `i64`.
+    DenseArray(Literal),
     /// `dense<…> : tensor<…>`.
     Elements(Literal),
     /// `dense<[1, 0]> : tensor<2xindex>`: the layout of an array, minor dimensions first.
@@ -59,6 +61,8 @@ pub enum Attribute {
     Sharding(Sharding),
     /// `#sdy.sharding_per_value<…>`.
     Shardings(Vec<Sharding>),
+    /// `#sdy.op_sharding_rule<…>`.
+    ShardingRule(Box<ShardingRule>),
     /// `#sdy<manual_axes{…}>`.
     Axes(Vec<String>),
     /// `#sdy<axis_ref_list{…}>`.

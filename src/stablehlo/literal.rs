@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::TensorType;
-use crate::ifrt::DType;
+use crate::ifrt::{DType, Shape};
 
 /// A constant: a tensor type and its elements.
 ///
@@ -34,6 +34,12 @@ impl Literal {
         (bytes.len() == expected).then_some(Self { ty, bytes, splat })
     }
 
+    /// A literal of one dimension, or `None` when `bytes` are no whole number of elements.
+    pub(super) fn list(dtype: DType, bytes: Vec<u8>) -> Option<Self> {
+        let shape = Shape::new([bytes.len() / dtype.size_bytes()]).ok()?;
+        Self::dense(TensorType::new(dtype, shape), bytes)
+    }
+
     /// A literal of elements as MLIR stores them: all of them, or one of a splat. `None` when
     /// `bytes` has another length.
     ///
@@ -43,14 +49,14 @@ impl Literal {
         let count = ty.shape.num_elements();
         if ty.dtype != DType::Bool {
             let is_splat = bytes.len() == ty.dtype.size_bytes() && count != 1;
+            let elements = elements(ty.dtype, bytes.into());
             if is_splat {
-                return Self::splat(ty.clone(), bytes);
+                return Self::splat(ty.clone(), elements);
             }
-            return Self::dense(ty.clone(), bytes);
+            return Self::dense(ty.clone(), elements);
         }
         if bytes.len() == count {
-            let elements: Vec<u8> = bytes.iter().map(|&byte| u8::from(byte != 0)).collect();
-            return Self::dense(ty.clone(), elements);
+            return Self::dense(ty.clone(), elements(ty.dtype, bytes.into()));
         }
         if let &[byte @ (0 | 0xFF)] = bytes {
             return Self::splat(ty.clone(), vec![byte & 1]);
@@ -61,6 +67,12 @@ impl Literal {
         let bits = bytes.iter().flat_map(|&byte| (0..8).map(move |bit| byte >> bit & 1));
         let elements: Vec<u8> = bits.take(count).collect();
         Self::dense(ty.clone(), elements)
+    }
+
+    /// A literal of all its elements as MLIR stores them in a resource: a byte for those that are
+    /// narrower. `None` when `bytes` has another length.
+    pub(super) fn from_resource(ty: &TensorType, bytes: Arc<[u8]>) -> Option<Self> {
+        Self::dense(ty.clone(), elements(ty.dtype, bytes))
     }
 
     /// The type of the tensor.
@@ -86,6 +98,28 @@ impl Literal {
             self.bytes.to_vec()
         }
     }
+}
+
+/// Elements of a byte each, of which only some bits count, as literals have them: booleans 0 or 1,
+/// numbers with the sign in all bits above. Others are as they are.
+fn elements(dtype: DType, bytes: Arc<[u8]>) -> Arc<[u8]> {
+    let bits = dtype.bit_width();
+    if dtype == DType::Bool {
+        return bytes.iter().map(|&byte| u8::from(byte != 0)).collect();
+    }
+    if bits >= 8 {
+        return bytes;
+    }
+    let unused = 8 - bits;
+    let element = |&byte: &u8| {
+        let high = byte << unused;
+        if dtype.is_signed_integer() {
+            (high.cast_signed() >> unused).cast_unsigned()
+        } else {
+            high >> unused
+        }
+    };
+    bytes.iter().map(element).collect()
 }
 
 impl fmt::Debug for Literal {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::entity::{PrimaryMap, entity};
-use super::op::{OpKind, Sharding};
+use super::op::{Accuracy, OpKind, Sharding};
 use super::quantized::QuantizedTensorType;
 use crate::ifrt::{DType, Shape};
 
@@ -95,6 +95,8 @@ pub struct OpData {
     pub regions: Vec<Region>,
     /// How each result is to be spread (`sdy.sharding`); empty when the source does not say.
     pub shardings: Vec<Sharding>,
+    /// How exact the result is to be (`result_accuracy`), where that is not the default.
+    pub accuracy: Option<Box<Accuracy>>,
     /// Where it was read.
     pub location: Location,
 }
@@ -124,6 +126,8 @@ pub struct Param {
     pub sharding: Option<Sharding>,
     /// `mhlo.sharding`, if given, unparsed.
     pub hlo_sharding: Option<String>,
+    /// The kind of memory it is in (`mhlo.memory_kind`), if given.
+    pub memory_kind: Option<String>,
     /// The index of the result whose buffer may reuse this parameter's (`tf.aliasing_output`).
     pub aliases_output: Option<usize>,
     /// Whether the caller gives this buffer away (`jax.buffer_donor`).
@@ -139,6 +143,8 @@ pub struct ResultInfo {
     pub sharding: Option<Sharding>,
     /// `mhlo.sharding`, if given, unparsed.
     pub hlo_sharding: Option<String>,
+    /// The kind of memory it is in (`mhlo.memory_kind`), if given.
+    pub memory_kind: Option<String>,
 }
 
 /// A function; its regions, nested ones included, share these maps.
@@ -166,10 +172,11 @@ pub struct Function {
     pub location: Location,
 }
 
-/// A named arrangement of devices (`sdy.mesh`).
+/// An arrangement of devices (`sdy.mesh`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mesh {
-    /// The symbol name, without `@`.
+    /// The symbol name, without `@`. A mesh that is written in place, inside a sharding, is called
+    /// by its text, so that equal ones are one mesh of the module.
     pub name: String,
     /// Axis names and sizes, outermost first.
     pub axes: Vec<(String, usize)>,
@@ -186,7 +193,7 @@ pub struct Module {
     pub num_partitions: usize,
     /// `mhlo.num_replicas`, 1 when absent.
     pub num_replicas: usize,
-    /// The meshes.
+    /// The meshes, with those written in place.
     pub meshes: Vec<Mesh>,
     /// The functions, in source order.
     pub functions: Vec<Function>,
@@ -201,6 +208,47 @@ impl Module {
     /// The mesh called `name`.
     pub fn mesh(&self, name: &str) -> Option<&Mesh> {
         self.meshes.iter().find(|mesh| mesh.name == name)
+    }
+}
+
+impl Param {
+    /// A parameter about which nothing is said.
+    pub(super) fn plain(value: Value) -> Self {
+        Self {
+            value,
+            sharding: None,
+            hlo_sharding: None,
+            memory_kind: None,
+            aliases_output: None,
+            donated: false,
+        }
+    }
+}
+
+impl ResultInfo {
+    /// A result about which nothing is said.
+    pub(super) fn plain(ty: Type) -> Self {
+        Self { ty, sharding: None, hlo_sharding: None, memory_kind: None }
+    }
+}
+
+impl OpData {
+    /// An operation about which nothing more is said; without results and regions yet.
+    pub fn new(kind: OpKind, operands: Vec<Value>, location: Location) -> Self {
+        let (results, regions, shardings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, operands, results, regions, shardings, accuracy: None, location }
+    }
+}
+
+impl Mesh {
+    /// Whether this has no axes but names one device, which does everything on it.
+    pub fn is_maximal(&self) -> bool {
+        self.axes.is_empty() && self.device_ids.as_ref().is_some_and(|ids| ids.len() == 1)
+    }
+
+    /// Whether a mesh called `name` is written in place.
+    pub(super) fn is_in_place(name: &str) -> bool {
+        name.starts_with('<')
     }
 }
 
@@ -219,6 +267,29 @@ impl Function {
             | Type::Token
             | Type::Future(_)
             | Type::Tuple(_) => None,
+        }
+    }
+}
+
+impl DynamicTensorType {
+    /// Whether `bounds` may be those of a tensor of these dimensions: there are none, or one or
+    /// nothing for each dimension, and static dimensions have none.
+    pub(super) fn are_bounds(dims: &[Option<usize>], bounds: &[Option<usize>]) -> bool {
+        let fit = |(dim, bound): (&Option<usize>, &Option<usize>)| dim.is_none() || bound.is_none();
+        bounds.is_empty() || (bounds.len() == dims.len() && dims.iter().zip(bounds).all(fit))
+    }
+}
+
+impl Type {
+    /// The scalar type of the elements of a tensor; `None` for what has no such elements.
+    pub(super) fn element(&self) -> Option<Self> {
+        match self {
+            Self::Tensor(TensorType { dtype, .. })
+            | Self::Dynamic(DynamicTensorType { dtype, .. }) => {
+                Some(Self::Tensor(TensorType::new(*dtype, Shape::scalar())))
+            }
+            Self::Quantized(ty) => ty.of_shape(Shape::scalar()).map(Self::Quantized),
+            Self::Token | Self::Future(_) | Self::Tuple(_) => None,
         }
     }
 }

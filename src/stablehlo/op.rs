@@ -10,12 +10,12 @@ use super::{Literal, TensorType};
 
 /// Declares enumerations whose cases have names in the specification.
 macro_rules! named {
-    ($(#[$attribute:meta])* pub enum $name:ident { $($case:ident = $text:literal,)* }) => {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$case_attribute:meta])* $case:ident = $text:literal,)* }) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "each is what the specification calls by the same name")]
         pub enum $name {
-            $($case,)*
+            $($(#[$case_attribute])* $case,)*
         }
 
         impl $name {
@@ -40,12 +40,14 @@ macro_rules! named {
     };
 }
 
+mod accuracy;
 mod chlo;
 mod expectation;
 mod linalg;
 mod sharding;
 mod transfer;
 
+pub use accuracy::{Accuracy, AccuracyMode};
 pub use chlo::{Broadcasting, Chlo, ChloBinary, ChloUnary};
 pub use expectation::{Expectation, Interpretation};
 pub use linalg::{
@@ -54,7 +56,7 @@ pub use linalg::{
 };
 pub use sharding::{
     AxesMove, AxisRef, DimSharding, ManualComputation, Move, NamedComputation,
-    PropagationDirection, Reshard, Sharding,
+    PropagationDirection, ReductionOp, Reshard, Sharding, ShardingRule,
 };
 pub use transfer::{ChannelType, Transfer};
 
@@ -367,6 +369,9 @@ pub enum OpKind {
     },
     /// `sdy.propagation_barrier`: the same values.
     PropagationBarrier(PropagationDirection),
+    /// `sdy.data_flow_edge`: the same values, a place for the sharding of what flows here from
+    /// several sources, such as the state of a loop.
+    DataFlowEdge(Option<Box<Sharding>>),
     /// `sdy.named_computation`: one region, isolated.
     NamedComputation(Box<NamedComputation>),
     /// The `chlo` dialect, close to what a frontend says.
@@ -626,6 +631,7 @@ impl OpKind {
             | Self::Reshard(_)
             | Self::ShardingGroup { .. }
             | Self::PropagationBarrier(_)
+            | Self::DataFlowEdge(_)
             | Self::NamedComputation(_) => "sdy",
             Self::Chlo(_) => "chlo",
             Self::Expect(_) => "check",
@@ -720,6 +726,7 @@ impl OpKind {
             Self::Reshard(reshard) => reshard.movement.name(),
             Self::ShardingGroup { .. } => "sharding_group",
             Self::PropagationBarrier(_) => "propagation_barrier",
+            Self::DataFlowEdge(_) => "data_flow_edge",
             Self::NamedComputation(_) => "named_computation",
             Self::Chlo(chlo) => chlo.name(),
             Self::Expect(expectation) => expectation.name(),

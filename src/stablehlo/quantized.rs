@@ -142,6 +142,12 @@ impl QuantizedTensorType {
         &self.quantization
     }
 
+    /// The type of a tensor of this shape with the same elements; `None` when the parameters do
+    /// not fit the shape.
+    pub(super) fn of_shape(&self, shape: Shape) -> Option<Self> {
+        Self::new(Arc::clone(&self.quantization), shape).ok()
+    }
+
     /// The dimensions.
     pub fn shape(&self) -> &Shape {
         &self.shape

@@ -1,7 +1,10 @@
 //! The attributes of one operation, taken one by one by name and type.
 
+use crate::ifrt::DType;
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
-use crate::stablehlo::op::{AxesMove, AxisRef, PrecisionType, Sharding};
+use crate::stablehlo::op::{
+    Accuracy, AccuracyMode, AxesMove, AxisRef, PrecisionType, Sharding, Unary,
+};
 use crate::stablehlo::{Literal, Location, Type};
 
 /// Attributes that say nothing about what an operation computes.
@@ -179,6 +182,9 @@ impl Attributes {
     fn to_integers<T: TryFrom<i64>>(&self, entry: &NamedAttribute) -> Taken<Vec<T>> {
         let numbers = match entry.value.resolved() {
             Attribute::Integers(numbers) => Some(numbers.clone()),
+            Attribute::DenseArray(flags) if flags.ty().dtype == DType::Bool => {
+                Some(flags.stored_bytes().iter().map(|&flag| flag.into()).collect())
+            }
             Attribute::Array(items) => items.iter().map(whole_number).collect(),
             Attribute::Elements(literal) if literal.ty().shape.rank() == 1 => {
                 matrix_elements(literal)
@@ -192,15 +198,16 @@ impl Attributes {
 
     /// Rows of whole numbers: `dense<[[0, 1], [2, 3]]>`.
     pub(super) fn rows(&mut self, name: &str) -> Taken<Option<Vec<Vec<i64>>>> {
-        let Some(entry) = self.take(name) else { return Ok(None) };
-        let rows = match entry.value.resolved() {
+        self.take(name).map(|entry| self.to_rows(&entry)).transpose()
+    }
+
+    /// The rows that `entry` is.
+    pub(super) fn to_rows(&self, entry: &NamedAttribute) -> Taken<Vec<Vec<i64>>> {
+        match entry.value.resolved() {
             Attribute::Elements(literal) => literal_rows(literal),
             _ => None,
-        };
-        match rows {
-            Some(rows) => Ok(Some(rows)),
-            None => Err(self.wrong(&entry, "a matrix of whole numbers, written out")),
         }
+        .ok_or_else(|| self.wrong(entry, "a matrix of whole numbers, written out"))
     }
 
     /// `true`, `false`, or present without a value; false when absent.
@@ -262,7 +269,7 @@ impl Attributes {
         let entry = self.required(name)?;
         match entry.value.resolved() {
             #[expect(clippy::cast_possible_truncation, reason = "the attribute is a 32-bit float")]
-            Attribute::Float(value, None | Some(crate::ifrt::DType::F32)) => Ok(*value as f32),
+            Attribute::Float(value, None | Some(DType::F32)) => Ok(*value as f32),
             _ => Err(self.wrong(&entry, "a float such as `1.0e-5 : f32`")),
         }
     }
@@ -271,7 +278,7 @@ impl Attributes {
     pub(super) fn optional_double(&mut self, name: &str) -> Taken<Option<f64>> {
         let Some(entry) = self.take(name) else { return Ok(None) };
         match entry.value.resolved() {
-            Attribute::Float(value, None | Some(crate::ifrt::DType::F64)) => Ok(Some(*value)),
+            Attribute::Float(value, None | Some(DType::F64)) => Ok(Some(*value)),
             _ => Err(self.wrong(&entry, "a float such as `1.0e-5 : f64`")),
         }
     }
@@ -385,6 +392,12 @@ impl Attributes {
         }
     }
 
+    /// `#sdy.sharding<…>`, if present.
+    pub(super) fn optional_sharding(&mut self, name: &str) -> Taken<Option<Sharding>> {
+        let is_there = self.entries.iter().any(|entry| entry.name == name);
+        if is_there { self.sharding(name).map(Some) } else { Ok(None) }
+    }
+
     /// `#sdy.sharding_per_value<…>`.
     pub(super) fn shardings(&mut self, name: &str) -> Taken<Vec<Sharding>> {
         let entry = self.required(name)?;
@@ -427,11 +440,6 @@ impl Attributes {
         }
     }
 
-    /// How each result is to be spread, `sdy.sharding`; empty when absent.
-    pub(in crate::stablehlo) fn result_shardings(&mut self) -> Taken<Vec<Sharding>> {
-        self.optional_shardings("sdy.sharding")
-    }
-
     /// `#sdy<manual_axes{…}>`.
     pub(super) fn axes(&mut self, name: &str) -> Taken<Vec<String>> {
         let entry = self.required(name)?;
@@ -453,26 +461,39 @@ impl Attributes {
         }
     }
 
-    /// Takes `result_accuracy`, which must ask for nothing beyond the default.
-    pub(super) fn default_accuracy(&mut self) -> Taken<()> {
-        let Some(mut accuracy) = self.fields("result_accuracy", "stablehlo.result_accuracy")?
-        else {
-            return Ok(());
+    /// `result_accuracy`, where it is not the default.
+    fn accuracy(&mut self) -> Taken<Option<Box<Accuracy>>> {
+        let Some(mut fields) = self.fields("result_accuracy", "stablehlo.result_accuracy")? else {
+            return Ok(None);
         };
-        let location = accuracy.location;
-        let mode = accuracy.case("mode", "result_accuracy_mode", |case| Some(case.to_owned()))?;
-        if accuracy.entries.is_empty() && mode.is_none_or(|mode| mode == "DEFAULT") {
-            return Ok(());
-        }
-        Err(AttributeError {
-            message: format!(
-                "{} with an accuracy other than the default is not known yet",
-                self.op
-            ),
-            location,
-            not_known: true,
-        })
+        let mode = fields.case("mode", "result_accuracy_mode", AccuracyMode::from_name)?;
+        let accuracy = Accuracy {
+            mode: mode.unwrap_or(AccuracyMode::Default),
+            atol: fields.optional_double("atol")?.unwrap_or(0.0),
+            rtol: fields.optional_double("rtol")?.unwrap_or(0.0),
+            ulps: fields.optional_integer("ulps")?.unwrap_or(0),
+        };
+        fields.finish()?;
+        Ok((!accuracy.is_default()).then(|| Box::new(accuracy)))
     }
+
+    /// What any operation may say besides its own attributes.
+    pub(in crate::stablehlo) fn common(&mut self) -> Taken<Common> {
+        let takes_accuracy = self.op.strip_prefix("stablehlo.").and_then(Unary::from_name);
+        let accuracy = match takes_accuracy {
+            Some(_) => self.accuracy()?,
+            None => None,
+        };
+        Ok(Common { shardings: self.optional_shardings("sdy.sharding")?, accuracy })
+    }
+}
+
+/// What any operation may say besides its own attributes.
+pub(in crate::stablehlo) struct Common {
+    /// How each result is to be spread; empty when the source does not say.
+    pub(in crate::stablehlo) shardings: Vec<Sharding>,
+    /// How exact the result is to be, where that is not the default.
+    pub(in crate::stablehlo) accuracy: Option<Box<Accuracy>>,
 }
 
 fn one_case<T>(
@@ -499,7 +520,7 @@ fn whole_number(attribute: &Attribute) -> Option<i64> {
 /// a row (a window's padding), are taken from one.
 pub(in crate::stablehlo) fn matrix_elements(literal: &Literal) -> Option<Vec<i64>> {
     let ty = literal.ty();
-    if ty.dtype != crate::ifrt::DType::S64 {
+    if ty.dtype != DType::S64 {
         return None;
     }
     let numbers = literal.stored_bytes().chunks_exact(8).map(|bytes| {

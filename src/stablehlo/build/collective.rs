@@ -1,6 +1,6 @@
 //! Operations between devices.
 
-use super::{Attributes, Built};
+use super::{Attributes, Built, replica_groups};
 use crate::stablehlo::op::{Collective, OpKind};
 
 /// The operations of this file.
@@ -8,6 +8,7 @@ pub(super) const KNOWN: &[&str] = &[
     "partition_id",
     "replica_id",
     "all_reduce",
+    "cross-replica-sum",
     "all_gather",
     "reduce_scatter",
     "all_to_all",
@@ -22,6 +23,12 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
         "partition_id" => OpKind::PartitionId,
         "replica_id" => OpKind::ReplicaId,
         "all_reduce" => OpKind::AllReduce(collective(attributes)?),
+        // The name of old of the sum between replicas, whose computation is implied.
+        "cross-replica-sum" => OpKind::AllReduce(Collective {
+            replica_groups: replica_groups(attributes)?,
+            channel_id: 0,
+            use_global_device_ids: false,
+        }),
         "all_gather" => OpKind::AllGather {
             dimension: attributes.integer("all_gather_dim")?,
             collective: collective(attributes)?,
@@ -51,14 +58,23 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
 }
 
 fn collective(attributes: &mut Attributes) -> Built<Collective> {
-    let Some(replica_groups) = attributes.rows("replica_groups")? else {
-        return Err(attributes.lacks("replica_groups"));
-    };
     Ok(Collective {
-        replica_groups,
+        replica_groups: replica_groups(attributes)?,
         channel_id: channel_id(attributes)?,
         use_global_device_ids: attributes.flag("use_global_device_ids")?,
     })
+}
+
+/// `replica_groups`: rows of devices, or what axes of a mesh make of them.
+fn replica_groups(attributes: &mut Attributes) -> Built<Vec<Vec<i64>>> {
+    let Some(entry) = attributes.take("replica_groups") else {
+        return Err(attributes.lacks("replica_groups"));
+    };
+    match replica_groups::groups(&entry.value) {
+        Some(Ok(groups)) => Ok(groups),
+        Some(Err(message)) => Err(attributes.wrong(&entry, &format!("right: {message}"))),
+        None => attributes.to_rows(&entry),
+    }
 }
 
 /// The channel; its type (0 or 1 for device to device) says what the operation says already.

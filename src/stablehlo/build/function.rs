@@ -3,8 +3,8 @@
 
 use crate::stablehlo::entity::PrimaryMap;
 use crate::stablehlo::{
-    Block, BlockData, Function, Location, Op, OpData, Region, RegionData, Type, Value, ValueData,
-    ValueDef,
+    Block, BlockData, Function, Location, Op, OpData, OpKind, Region, RegionData, Type, Value,
+    ValueData, ValueDef,
 };
 
 impl Function {
@@ -39,6 +39,23 @@ impl Function {
     pub(in crate::stablehlo) fn push_region(&mut self) -> (Region, Block) {
         let block = self.blocks.push(BlockData::default());
         (self.regions.push(RegionData { block }), block)
+    }
+
+    /// A region that does `kind` to two scalars of type `ty` and returns the result.
+    pub(in crate::stablehlo) fn push_reducer(
+        &mut self,
+        kind: OpKind,
+        ty: Type,
+        location: Location,
+    ) -> Region {
+        let (region, block) = self.push_region();
+        let operands =
+            vec![self.push_argument(block, ty.clone()), self.push_argument(block, ty.clone())];
+        let op = self.push_op(OpData::new(kind, operands, location), vec![ty]);
+        let returned = self.ops[op].results.clone();
+        let end = self.push_op(OpData::new(OpKind::Return, returned, location), Vec::new());
+        self.blocks[block].ops.extend([op, end]);
+        region
     }
 
     /// An operation with a result of each of these types besides those it has; in no block yet.

@@ -12,15 +12,18 @@ mod function;
 mod linalg;
 pub(super) mod module;
 mod normalization;
+pub(super) mod replica_groups;
 mod shape;
 mod sharding;
 mod transfer;
 mod window;
 
-pub(super) use attributes::{AttributeError, Attributes, matrix_elements};
+pub(super) use attributes::{AttributeError, Attributes, Common, matrix_elements};
 
 use super::attribute::Attribute;
 use super::op::{Binary, CompareType, Composite, Direction, OpKind, Precision, Unary};
+use super::{Function, Location, Region, Value};
+use crate::ifrt::DType;
 
 /// What building answers.
 type Built<T> = Result<T, AttributeError>;
@@ -87,6 +90,18 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     stablehlo.chain(of("func", &["call"])).chain(others)
 }
 
+/// The region that an operation called `name` implies, if it does.
+pub(super) fn implied_region(
+    name: &str,
+    operands: &[Value],
+    function: &mut Function,
+    location: Location,
+) -> Option<Region> {
+    let &operand = operands.first().filter(|_| name == "stablehlo.cross-replica-sum")?;
+    let element = function.ty(operand).element()?;
+    Some(function.push_reducer(OpKind::Binary(Binary::Add), element, location))
+}
+
 /// The operation called `name` (with the dialect), which must be known, with `attributes`.
 pub(super) fn kind(name: &str, mut attributes: Attributes) -> Built<OpKind> {
     let kind = match name.split_once('.') {
@@ -107,7 +122,6 @@ pub(super) fn kind(name: &str, mut attributes: Attributes) -> Built<OpKind> {
 
 fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
     if let Some(unary) = Unary::from_name(op) {
-        attributes.default_accuracy()?;
         return Ok(Some(OpKind::Unary(unary)));
     }
     if let Some(binary) = Binary::from_name(op) {
@@ -184,26 +198,15 @@ fn func(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
 }
 
 fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
+    /// How a native target is called, unless something else is said.
+    const ORIGINAL: i32 = 1;
     let call_target_name = attributes.string("call_target_name")?;
     // What the target alone can read: its configuration, layouts, and whose memory its results may take.
     let mut kept = Vec::new();
     if let Some(entry) = attributes.take("output_operand_aliases") {
         kept.push((entry.name, entry.value));
     }
-    for name in ["operand_layouts", "result_layouts"] {
-        let Some(entry) = attributes.take(name) else { continue };
-        let is_layout = |item: &Attribute| matches!(item.resolved(), Attribute::Layout(_));
-        match entry.value.resolved() {
-            Attribute::Array(items) if items.iter().all(is_layout) => {
-                kept.push((entry.name, entry.value));
-            }
-            _ => {
-                return Err(
-                    attributes.wrong(&entry, "a list such as `[dense<0> : tensor<1xindex>]`")
-                );
-            }
-        }
-    }
+    kept.extend(layouts(attributes)?);
     let backend_config = match attributes.take("backend_config") {
         None => String::new(),
         Some(entry) => match entry.value.resolved() {
@@ -217,8 +220,11 @@ fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
     };
     let has_side_effect = attributes.flag("has_side_effect")?;
     let called_computations = attributes.symbols("called_computations")?;
-    // Versions differ in how a native target is called, not in what the operation means.
-    attributes.optional_integer::<i64>("api_version")?;
+    let version = attributes.optional_integer("api_version")?.unwrap_or(ORIGINAL);
+    if version != ORIGINAL {
+        let version = Attribute::Integer(version.into(), Some(DType::S32));
+        kept.push(("api_version".to_owned(), version));
+    }
     let mut attributes = attributes.take_others();
     attributes.extend(kept);
     attributes.sort_by(|a, b| a.0.cmp(&b.0));
@@ -229,6 +235,29 @@ fn custom_call(attributes: &mut Attributes) -> Built<OpKind> {
         called_computations,
         attributes,
     })
+}
+
+/// `operand_layouts` and `result_layouts`: nothing when both are empty, both otherwise.
+fn layouts(attributes: &mut Attributes) -> Built<Vec<(String, Attribute)>> {
+    let mut layouts = Vec::new();
+    let mut is_empty = true;
+    for name in ["operand_layouts", "result_layouts"] {
+        let Some(entry) = attributes.take(name) else {
+            layouts.push((name.to_owned(), Attribute::Array(Vec::new())));
+            continue;
+        };
+        let is_layout = |item: &Attribute| matches!(item.resolved(), Attribute::Layout(_));
+        match entry.value.resolved() {
+            Attribute::Array(items) if items.iter().all(is_layout) => is_empty &= items.is_empty(),
+            _ => {
+                return Err(
+                    attributes.wrong(&entry, "a list such as `[dense<0> : tensor<1xindex>]`")
+                );
+            }
+        }
+        layouts.push((entry.name, entry.value));
+    }
+    Ok(if is_empty { Vec::new() } else { layouts })
 }
 
 /// `precision_config`, empty when it asks for nothing beyond the default.

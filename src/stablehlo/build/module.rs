@@ -1,8 +1,11 @@
 //! What the attributes of modules, meshes, functions, parameters and results mean.
 
+use std::collections::HashMap;
+
 use super::{AttributeError, Built};
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
 use crate::stablehlo::op::Sharding;
+use crate::stablehlo::print::mesh as mesh_text;
 use crate::stablehlo::{Function, Location, Mesh, Module, Param, ResultInfo, Type};
 
 /// Attributes that do not change what is computed or where: notes of the frontend and hints of
@@ -17,6 +20,51 @@ fn is_harmless(name: &str) -> bool {
                 | "stablehlo.mesh"
                 | "no_inline"
         )
+}
+
+/// The meshes of a module, each once.
+#[derive(Debug, Default)]
+pub(in crate::stablehlo) struct Meshes {
+    named: Vec<Mesh>,
+    in_place: Vec<Mesh>,
+    names: HashMap<String, usize>,
+}
+
+impl Meshes {
+    /// Adds an `sdy.mesh`.
+    ///
+    /// # Errors
+    /// When there is one of the same name, or the name could be that of a mesh written in place.
+    pub(in crate::stablehlo) fn define(&mut self, mesh: Mesh) -> Result<(), String> {
+        if Mesh::is_in_place(&mesh.name) {
+            return Err(format!("a mesh cannot be called {:?}", mesh.name));
+        }
+        if self.names.insert(mesh.name.clone(), self.named.len()).is_some() {
+            return Err(format!("the mesh @{} is defined twice", mesh.name));
+        }
+        self.named.push(mesh);
+        Ok(())
+    }
+
+    /// Adds a mesh that is written in place; answers the name that it has in the module.
+    pub(in crate::stablehlo) fn add_in_place(&mut self, mesh: Mesh) -> String {
+        let name = mesh_text(&mesh);
+        if self.names.insert(name.clone(), self.in_place.len()).is_none() {
+            self.in_place.push(Mesh { name: name.clone(), ..mesh });
+        }
+        name
+    }
+
+    /// The `sdy.mesh` called `name`, if it has been added.
+    pub(in crate::stablehlo) fn named(&self, name: &str) -> Option<&Mesh> {
+        self.named.get(*self.names.get(name)?).filter(|mesh| mesh.name == name)
+    }
+
+    /// All meshes: those that are defined, then those written in place.
+    pub(in crate::stablehlo) fn into_list(mut self) -> Vec<Mesh> {
+        self.named.append(&mut self.in_place);
+        self.named
+    }
 }
 
 /// What is said about a function besides its name and body.
@@ -127,27 +175,26 @@ pub(in crate::stablehlo) fn describe_function(
     function.public = public;
     let arguments = function.blocks[function.entry].arguments.clone();
     for (value, entries) in arguments.into_iter().zip(parameters) {
-        let mut param = Param {
-            value,
-            sharding: None,
-            hlo_sharding: None,
-            aliases_output: None,
-            donated: false,
-        };
+        let mut param = Param::plain(value);
         for entry in entries {
             match (entry.name.as_str(), entry.value.resolved()) {
                 ("tf.aliasing_output", _) => param.aliases_output = Some(count(&entry)?),
                 ("jax.buffer_donor", &Attribute::Bool(donated)) => param.donated = donated,
                 ("jax.buffer_donor", _) => return Err(wrong(&entry, "`true` or `false`")),
+                ("mhlo.memory_kind", _) => param.memory_kind = Some(string(&entry)?),
                 _ => sharding(&entry, &mut param.sharding, &mut param.hlo_sharding)?,
             }
         }
         function.params.push(param);
     }
     for (ty, entries) in results {
-        let mut result = ResultInfo { ty, sharding: None, hlo_sharding: None };
+        let mut result = ResultInfo::plain(ty);
         for entry in entries {
-            sharding(&entry, &mut result.sharding, &mut result.hlo_sharding)?;
+            if entry.name == "mhlo.memory_kind" {
+                result.memory_kind = Some(string(&entry)?);
+            } else {
+                sharding(&entry, &mut result.sharding, &mut result.hlo_sharding)?;
+            }
         }
         function.results.push(result);
     }

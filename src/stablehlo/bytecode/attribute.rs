@@ -35,7 +35,7 @@ impl<'a> Pool<'a> {
                 Attribute::String(text)
             }
             4 => Attribute::Symbol(self.string_attribute(cursor)?),
-            5 => return Err(cursor.not_known(at, "a symbol inside another")),
+            5 => self.symbol_reference(cursor)?,
             6 => self.type_attribute(cursor)?,
             7 => Attribute::Unit,
             8 => self.integer(cursor)?,
@@ -45,7 +45,7 @@ impl<'a> Pool<'a> {
                 cursor.take(cursor.remaining())?;
                 Attribute::Opaque("loc".to_owned())
             }
-            16 => return Err(cursor.not_known(at, "a constant kept as a resource")),
+            16 => self.resource(cursor)?,
             17 => self.dense_array(cursor)?,
             18 => self.elements(cursor)?,
             19 => return Err(cursor.not_known(at, "a constant of strings")),
@@ -95,8 +95,18 @@ impl<'a> Pool<'a> {
             14 => Attribute::String(self.string(cursor)?),
             15 => self.elements(cursor)?,
             17 => self.type_attribute(cursor)?,
+            18 => {
+                let bounds = Attribute::Integers(cursor.list(Cursor::signed_varint)?);
+                let fields = vec![("bounds".to_owned(), bounds)];
+                Attribute::Fields { name: "stablehlo.type_extensions".to_owned(), fields }
+            }
             20 => self.result_accuracy(cursor)?,
-            _ => return Err(cursor.not_known(at, format!("the vhlo attribute of code {code}"))),
+            _ => match self.mesh_attribute(code, cursor)? {
+                Some(attribute) => attribute,
+                None => {
+                    return Err(cursor.not_known(at, format!("the vhlo attribute of code {code}")));
+                }
+            },
         })
     }
 
@@ -181,6 +191,37 @@ impl<'a> Pool<'a> {
         }
     }
 
+    /// A type, then the number of the resource that has the elements.
+    fn resource(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let MlirType::Value(Type::Tensor(ty)) = self.mlir_type(cursor)? else {
+            return Err(cursor.malformed(at, "a constant of a type that is not a tensor"));
+        };
+        let bytes = self.resource_at(cursor)?.blob()?;
+        // A resource may have several uses, each with elements of its own.
+        self.pay(cursor, bytes.len())?;
+        match Literal::from_resource(&ty, bytes.into()) {
+            Some(literal) => Ok(Attribute::Elements(literal)),
+            None => {
+                let message = format!("{} bytes are not the elements of {ty}", bytes.len());
+                Err(cursor.malformed(at, message))
+            }
+        }
+    }
+
+    /// `@outer::@inner`, to which nothing here refers.
+    fn symbol_reference(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
+        let mut text = Attribute::Symbol(self.string_attribute(cursor)?).to_string();
+        for inner in cursor.list(|cursor| self.attribute(cursor))? {
+            if !matches!(inner, Attribute::Symbol(_)) {
+                return Err(cursor.malformed(at, "this attribute is not a symbol"));
+            }
+            text += &format!("::{inner}");
+        }
+        Ok(Attribute::Opaque(text))
+    }
+
     /// `array<i64: 1, 2>`: the element type, a count, the elements.
     fn dense_array(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
         let at = cursor.offset();
@@ -188,32 +229,37 @@ impl<'a> Pool<'a> {
         let count = cursor.count()?;
         let length = cursor.count()?;
         let bytes = cursor.take(length)?;
-        let size = match ty {
-            MlirType::Element(DType::Bool) => 1,
-            MlirType::Element(dtype) if dtype.is_signed_integer() => dtype.size_bytes(),
-            _ => return Err(cursor.not_known(at, "an array of this type")),
+        let MlirType::Element(dtype) = ty else {
+            return Err(cursor.not_known(at, "an array of this type"));
         };
-        if count.checked_mul(size) != Some(length) {
+        if count.checked_mul(dtype.size_bytes()) != Some(length) {
             return Err(cursor.malformed(at, format!("{length} bytes are not {count} elements")));
         }
-        let number = |bytes: &[u8]| {
-            let fill = if bytes.last().is_some_and(|&last| last >= 0x80) { 0xFF } else { 0 };
-            let mut element = [fill; 8];
-            element[..bytes.len()].copy_from_slice(bytes);
-            i64::from_le_bytes(element)
+        if dtype == DType::S64 {
+            return Ok(Attribute::Integers(numbers(bytes).collect()));
+        }
+        let bytes = match dtype {
+            DType::Bool => bytes.iter().map(|&byte| u8::from(byte != 0)).collect(),
+            _ => bytes.to_vec(),
         };
-        Ok(Attribute::Integers(bytes.chunks_exact(size).map(number).collect()))
+        let literal = Literal::list(dtype, bytes);
+        let literal = literal.ok_or_else(|| cursor.malformed(at, "an array that is too long"))?;
+        Ok(Attribute::DenseArray(literal))
     }
 
-    /// Absolute and relative tolerance, units in the last place, and what they are for.
+    /// The bits of the absolute and the relative tolerance, units in the last place, and whether
+    /// they are asked for.
     fn result_accuracy(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
-        let tolerances =
-            [cursor.signed_varint()?, cursor.signed_varint()?, cursor.signed_varint()?];
-        let mode = self.attribute(cursor)?;
-        let mut fields = vec![("mode".to_owned(), mode)];
-        if tolerances != [0; 3] {
-            fields.push(("tolerance".to_owned(), Attribute::Integers(tolerances.to_vec())));
-        }
+        let float = |cursor: &mut Cursor<'a>| {
+            let bits = cursor.signed_varint()?.cast_unsigned();
+            Ok(Attribute::Float(f64::from_bits(bits), Some(DType::F64)))
+        };
+        let fields = vec![
+            ("atol".to_owned(), float(cursor)?),
+            ("rtol".to_owned(), float(cursor)?),
+            ("ulps".to_owned(), Attribute::Integer(cursor.signed_varint()?.into(), None)),
+            ("mode".to_owned(), self.attribute(cursor)?),
+        ];
         Ok(Attribute::Fields { name: "stablehlo.result_accuracy".to_owned(), fields })
     }
 }
@@ -222,12 +268,7 @@ impl<'a> Pool<'a> {
 fn layout(cursor: &Cursor<'_>, at: usize, size: usize, bytes: &[u8]) -> Read<Attribute> {
     /// No tensor has more dimensions.
     const MAX_RANK: usize = 64;
-    let numbers = bytes.chunks_exact(8).map(|bytes| {
-        let mut number = [0; 8];
-        number.copy_from_slice(bytes);
-        i64::from_le_bytes(number)
-    });
-    let mut dims: Vec<i64> = numbers.collect();
+    let mut dims: Vec<i64> = numbers(bytes).collect();
     if let (&[dim], 2..=MAX_RANK) = (dims.as_slice(), size) {
         dims = vec![dim; size];
     }
@@ -236,6 +277,15 @@ fn layout(cursor: &Cursor<'_>, at: usize, size: usize, bytes: &[u8]) -> Read<Att
         return Err(cursor.malformed(at, message));
     }
     Ok(Attribute::Layout(dims))
+}
+
+/// Numbers of 64 bits each.
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = i64> {
+    bytes.chunks_exact(8).map(|bytes| {
+        let mut number = [0; 8];
+        number.copy_from_slice(bytes);
+        i64::from_le_bytes(number)
+    })
 }
 
 /// The low `bits`, 64 at most, of a number.

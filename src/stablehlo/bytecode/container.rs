@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, Read};
 use super::error::Section;
+use super::resources::{self, Resource};
 use super::version::Version;
 
 /// The newest version of MLIR bytecode that is read.
@@ -46,6 +47,7 @@ pub(super) struct Container<'a> {
     pub(super) attributes: Vec<Entry<'a>>,
     pub(super) types: Vec<Entry<'a>>,
     pub(super) properties: Vec<Cursor<'a>>,
+    pub(super) resources: Vec<Resource<'a>>,
     /// The operations, not read yet.
     pub(super) operations: Cursor<'a>,
 }
@@ -90,8 +92,24 @@ impl<'a> Container<'a> {
             Some(part) => properties(part)?,
             None => Vec::new(),
         };
+        let resources = match (optional(Section::ResourceOffsets), optional(Section::Resources)) {
+            (Some(offsets), Some(data)) => {
+                resources::read(offsets, data, strings.len(), dialects.len())?
+            }
+            (None, None) => Vec::new(),
+            _ => return Err(file.malformed(end, "resources and their offsets need each other")),
+        };
         let operations = required(Section::Operations)?;
-        Ok(Self { version, strings, op_names, attributes, types, properties, operations })
+        Ok(Self {
+            version,
+            strings,
+            op_names,
+            attributes,
+            types,
+            properties,
+            resources,
+            operations,
+        })
     }
 }
 

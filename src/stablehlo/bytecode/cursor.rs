@@ -181,21 +181,12 @@ impl<'a> Cursor<'a> {
 
     /// A nested section; this place moves behind it.
     pub(super) fn section(&mut self) -> Read<(Section, Self)> {
-        /// Fills the space before an aligned section.
-        const PADDING: u8 = 0xCB;
         let start = self.at;
         let id = self.byte()?;
         let length = self.varint()?;
         if id & 0x80 != 0 {
             let alignment = self.varint()?;
-            let at = self.at as u64;
-            let Some(aligned) = at.checked_next_multiple_of(alignment) else {
-                return Err(self.malformed(start, format!("no byte is aligned to {alignment}")));
-            };
-            let padding = usize::try_from(aligned - at).unwrap_or(usize::MAX);
-            if self.take(padding)?.iter().any(|&byte| byte != PADDING) {
-                return Err(self.malformed(start, "the padding of a section is damaged"));
-            }
+            self.align(start, alignment)?;
         }
         let Some(section) = Section::from_id(id & 0x7F) else {
             return Err(self.malformed(start, format!("there is no section {}", id & 0x7F)));
@@ -203,6 +194,20 @@ impl<'a> Cursor<'a> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let part = self.part(length)?;
         Ok((section, Self { section, ..part }))
+    }
+
+    /// Moves past what fills the space before something that is aligned and begins at `start`.
+    pub(super) fn align(&mut self, start: usize, alignment: u64) -> Read<()> {
+        const PADDING: u8 = 0xCB;
+        let at = self.at as u64;
+        let Some(aligned) = at.checked_next_multiple_of(alignment) else {
+            return Err(self.malformed(start, format!("no byte is aligned to {alignment}")));
+        };
+        let padding = usize::try_from(aligned - at).unwrap_or(usize::MAX);
+        if self.take(padding)?.iter().any(|&byte| byte != PADDING) {
+            return Err(self.malformed(start, "the padding before it is damaged"));
+        }
+        Ok(())
     }
 
     /// Refuses what is left of the part.

@@ -11,7 +11,8 @@ use super::pool::{MAX_DEPTH, Pool};
 use super::{properties, upgrade};
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
 use crate::stablehlo::build::module::{self, Signature, describe_function, describe_module};
-use crate::stablehlo::build::{self, AttributeError, Attributes};
+use crate::stablehlo::build::replica_groups::look_up;
+use crate::stablehlo::build::{self, AttributeError, Attributes, Common, implied_region};
 use crate::stablehlo::{Block, Function, Location, Module, OpData, Region, Type, Value};
 
 /// What the encoding of an operation may have, as bits.
@@ -57,7 +58,6 @@ pub(super) struct ModuleReader<'a> {
     pool: Pool<'a>,
     module: Module,
     functions: HashSet<String>,
-    meshes: HashSet<String>,
     scopes: Vec<Scope>,
     /// How many regions of operations are open.
     depth: usize,
@@ -77,7 +77,6 @@ impl<'a> ModuleReader<'a> {
             pool: Pool::new(container, file_bytes),
             module,
             functions: HashSet::new(),
-            meshes: HashSet::new(),
             scopes: Vec::new(),
             depth: 0,
         }
@@ -116,7 +115,7 @@ impl<'a> ModuleReader<'a> {
             cursor = body;
         }
         cursor.finish("the module")?;
-        Ok(self.module)
+        Ok(Module { meshes: self.pool.meshes.into_list(), ..self.module })
     }
 
     /// A function or a mesh.
@@ -130,12 +129,8 @@ impl<'a> ModuleReader<'a> {
                 if head.regions != 0 {
                     return Err(cursor.malformed(head.at, "a mesh has no regions"));
                 }
-                if !self.meshes.insert(mesh.name.clone()) {
-                    let message = format!("the mesh @{} is defined twice", mesh.name);
-                    return Err(cursor.malformed(head.at, message));
-                }
-                self.module.meshes.push(mesh);
-                Ok(())
+                let defined = self.pool.meshes.define(mesh);
+                defined.map_err(|message| cursor.malformed(head.at, message))
             }
             name => Err(cursor.not_known(head.at, format!("{name} outside a function"))),
         }
@@ -413,7 +408,7 @@ impl<'a> ModuleReader<'a> {
         block: Block,
     ) -> Read<()> {
         let head = self.head(cursor)?;
-        let Head { at, name, location, attributes, result_types, operands, .. } = head;
+        let Head { at, name, location, mut attributes, result_types, operands, .. } = head;
         let operands = self.values(cursor, at, &operands)?;
         let first = self.reserve(cursor, at, result_types.len())?;
         if name == CAST {
@@ -426,12 +421,14 @@ impl<'a> ModuleReader<'a> {
             }
             return Ok(());
         }
+        let devices = look_up(&mut attributes, &self.pool.meshes);
+        self.pool.pay(cursor, devices.saturating_mul(size_of::<i64>()))?;
         let built = Attributes::new(&name, location, attributes).and_then(|mut attributes| {
-            let shardings = attributes.result_shardings()?;
+            let common = attributes.common()?;
             let operand = operands.first().map(|&operand| function.ty(operand));
-            Ok((build::kind(&name, attributes.on(operand))?, shardings))
+            Ok((build::kind(&name, attributes.on(operand))?, common))
         });
-        let (kind, shardings) = placed(cursor, at, built)?;
+        let (kind, Common { shardings, accuracy }) = placed(cursor, at, built)?;
         let mut regions: Vec<Region> = Vec::new();
         if head.regions > 0 {
             let (mut body, is_part) = self.enter_regions(cursor, head.regions, head.is_isolated)?;
@@ -448,7 +445,9 @@ impl<'a> ModuleReader<'a> {
             }
             self.leave_regions(cursor, body, is_part, head.is_isolated)?;
         }
-        let data = OpData { kind, operands, results: Vec::new(), regions, shardings, location };
+        regions.extend(implied_region(&name, &operands, function, location));
+        let results = Vec::new();
+        let data = OpData { kind, operands, results, regions, shardings, accuracy, location };
         let op = function.push_op(data, result_types);
         for (position, &value) in function.ops[op].results.iter().enumerate() {
             self.define(first + position, value);

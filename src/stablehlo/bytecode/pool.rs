@@ -5,8 +5,10 @@
 
 use super::container::{Container, Entry};
 use super::cursor::{Cursor, Read};
+use super::resources::Resource;
 use super::types::MlirType;
 use crate::stablehlo::attribute::Attribute;
+use crate::stablehlo::build::module::Meshes;
 use crate::stablehlo::{Location, Type};
 
 /// How deep attributes, types and regions may nest; bounds the reader's use of the stack.
@@ -21,6 +23,8 @@ pub(super) struct Pool<'a> {
     depth: usize,
     /// Bytes of memory that uses may still stand for.
     budget: usize,
+    /// The meshes read so far.
+    pub(super) meshes: Meshes,
 }
 
 impl<'a> Pool<'a> {
@@ -36,6 +40,7 @@ impl<'a> Pool<'a> {
             types: vec![None; container.types.len()],
             depth: 0,
             budget: FREE.saturating_add(file_bytes.saturating_mul(PER_BYTE)),
+            meshes: Meshes::default(),
         }
     }
 
@@ -150,6 +155,14 @@ impl<'a> Pool<'a> {
         let (index, is_present) = cursor.flagged()?;
         let count = self.container.attributes.len();
         is_present.then(|| cursor.checked_index(at, index, count, "attribute")).transpose()
+    }
+
+    /// The resource whose number comes next.
+    pub(super) fn resource_at(&self, cursor: &mut Cursor<'a>) -> Read<Resource<'a>> {
+        let at = cursor.offset();
+        let index = cursor.index(self.container.resources.len(), "resource")?;
+        let resource = self.container.resources.get(index).copied();
+        resource.ok_or_else(|| cursor.malformed(at, format!("there is no resource {index}")))
     }
 
     /// A string attribute.
@@ -276,6 +289,7 @@ fn weight(attribute: &Attribute) -> usize {
         Attribute::Axes(axes) => axes.iter().map(|axis| axis.len() + size_of::<String>()).sum(),
         Attribute::Sharding(sharding) => super::sdy::weight(sharding),
         Attribute::Shardings(shardings) => shardings.iter().map(super::sdy::weight).sum(),
+        Attribute::ShardingRule(rule) => super::sharding_rule::weight(rule),
         Attribute::FunctionType(operands, results) => {
             operands.iter().chain(results).map(super::types::weight).sum()
         }

@@ -20,11 +20,14 @@ const fn optional(name: &'static str) -> Property {
 /// The operations of other dialects in portable artifacts, with their properties.
 const OTHERS: &[(&str, &[Property])] = &[
     ("builtin.module", &[optional("sym_name"), optional("sym_visibility")]),
+    ("chlo.top_k", &[required("k")]),
     ("sdy.all_gather", &[required("gathering_axes"), required("out_sharding")]),
     ("sdy.all_reduce", &[required("out_sharding"), required("reduction_axes")]),
     ("sdy.all_slice", &[required("out_sharding"), required("slicing_axes")]),
     ("sdy.all_to_all", &[required("out_sharding"), required("params")]),
     ("sdy.collective_permute", &[required("out_sharding")]),
+    ("sdy.constant", &[required("value")]),
+    ("sdy.data_flow_edge", &[optional("sharding")]),
     (
         "sdy.manual_computation",
         &[required("in_shardings"), required("manual_axes"), required("out_shardings")],

@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Read};
 use super::pool::Pool;
 use crate::stablehlo::Mesh;
 use crate::stablehlo::attribute::Attribute;
-use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, Sharding};
+use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, ReductionOp, Sharding};
 
 /// The codes of the attributes.
 mod code {
@@ -18,12 +18,15 @@ mod code {
     /// Before axes could be unreduced.
     pub(super) const SHARDING_V1: u64 = 6;
     pub(super) const SHARDINGS_V1: u64 = 7;
+    pub(super) const SHARDING_RULE: u64 = 10;
     pub(super) const AXIS_REFS: u64 = 11;
     pub(super) const AXIS_REF_LISTS: u64 = 12;
     pub(super) const AXES_MOVE: u64 = 13;
     pub(super) const AXES_MOVES: u64 = 14;
     pub(super) const SHARDING: u64 = 15;
     pub(super) const SHARDINGS: u64 = 16;
+    /// With another reduction than the sum.
+    pub(super) const SHARDING_V3: u64 = 17;
 }
 
 /// About how many bytes a copy of `sharding` takes.
@@ -55,8 +58,8 @@ impl<'a> Pool<'a> {
                 let device_ids = (!device_ids.is_empty()).then_some(device_ids);
                 Attribute::Mesh(Box::new(Mesh { name: String::new(), axes, device_ids }))
             }
-            code @ (code::SHARDING_V1 | code::SHARDING) => {
-                Attribute::Sharding(self.sharding(cursor, code == code::SHARDING)?)
+            code @ (code::SHARDING_V1 | code::SHARDING | code::SHARDING_V3) => {
+                Attribute::Sharding(self.sharding(cursor, code)?)
             }
             code::SHARDINGS_V1 | code::SHARDINGS => {
                 Attribute::Shardings(cursor.list(|cursor| {
@@ -67,6 +70,7 @@ impl<'a> Pool<'a> {
                     }
                 })?)
             }
+            code::SHARDING_RULE => Attribute::ShardingRule(Box::new(self.sharding_rule(cursor)?)),
             code::AXIS_REFS => Attribute::AxisRefs(cursor.list(|cursor| self.axis_ref(cursor))?),
             code::AXIS_REF_LISTS => Attribute::AxisRefLists(cursor.list(|cursor| {
                 let mut list = self.part(cursor, code::AXIS_REFS, "a list of axes")?;
@@ -79,17 +83,30 @@ impl<'a> Pool<'a> {
         })
     }
 
-    /// The mesh, then the axes per dimension, replicated ones and, since they exist, unreduced ones.
-    fn sharding(&mut self, cursor: &mut Cursor<'a>, has_unreduced: bool) -> Read<Sharding> {
+    /// The mesh, then the axes per dimension, replicated ones and, since they exist, unreduced ones
+    /// and how they are reduced.
+    fn sharding(&mut self, cursor: &mut Cursor<'a>, code: u64) -> Read<Sharding> {
         let at = cursor.offset();
-        let Attribute::Symbol(mesh) = self.attribute(cursor)? else {
-            return Err(cursor.not_known(at, "a sharding with the mesh written inside"));
+        let mesh = match self.attribute(cursor)? {
+            Attribute::Symbol(mesh) => mesh,
+            Attribute::Mesh(mesh) => self.meshes.add_in_place(*mesh),
+            _ => return Err(cursor.malformed(at, "this attribute is neither a mesh nor its name")),
         };
         let dims = cursor.list(|cursor| self.dim_sharding(cursor))?;
         let replicated = cursor.list(|cursor| self.axis_ref(cursor))?;
-        let unreduced =
-            if has_unreduced { cursor.list(|cursor| self.axis_ref(cursor))? } else { Vec::new() };
-        Ok(Sharding { mesh, dims, replicated, unreduced })
+        let unreduced = match code {
+            code::SHARDING_V1 => Vec::new(),
+            _ => cursor.list(|cursor| self.axis_ref(cursor))?,
+        };
+        let reduction_op = match code {
+            code::SHARDING_V3 => {
+                let case = size(cursor)?;
+                let reduction_op = ReductionOp::ALL.get(case).copied();
+                reduction_op.ok_or_else(|| cursor.not_known(at, format!("the reduction {case}")))?
+            }
+            _ => ReductionOp::default(),
+        };
+        Ok(Sharding { mesh, dims, replicated, unreduced, reduction_op })
     }
 
     /// Axes, then the dimension they leave and the one they come to.
@@ -102,7 +119,12 @@ impl<'a> Pool<'a> {
     }
 
     /// The encoding, behind its code, of the attribute whose index comes next.
-    fn part(&mut self, cursor: &mut Cursor<'a>, code: u64, what: &str) -> Read<Cursor<'a>> {
+    pub(super) fn part(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        code: u64,
+        what: &str,
+    ) -> Read<Cursor<'a>> {
         let at = cursor.offset();
         self.pay(cursor, size_of::<AxisRef>())?;
         let Entry { dialect, mut bytes, .. } = self.entry(cursor)?;

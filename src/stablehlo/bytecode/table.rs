@@ -45,6 +45,7 @@ pub(super) const VHLO_PROPERTIES: &[(&str, &[&str])] = &[
     ("cosine_v2", &["result_accuracy"]),
     ("count_leading_zeros_v1", &[]),
     ("create_token_v1", &[]),
+    ("cross-replica-sum_v1", &["replica_groups"]),
     ("custom_call_v1", &["api_version", "backend_config", "call_target_name", "called_computations", "has_side_effect", "operand_layouts", "output_operand_aliases", "result_layouts"]),
     ("divide_v1", &[]),
     ("dot_general_v1", &["lhs_batching_dimensions", "lhs_contracting_dimensions", "precision_config", "rhs_batching_dimensions", "rhs_contracting_dimensions"]),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::cursor::{Cursor, Read};
 use super::pool::Pool;
 use crate::ifrt::{DType, Shape};
+use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::{
     DynamicTensorType, Quantization, QuantizationParameters, QuantizedTensorType, TensorType, Type,
 };
@@ -100,7 +101,7 @@ impl<'a> Pool<'a> {
             6 => MlirType::Element(DType::F64),
             9 => self.complex(cursor)?,
             12 => MlirType::None,
-            13 => self.tensor(cursor)?,
+            13 => self.tensor(cursor, Box::default())?,
             14 => return Err(cursor.not_known(at, "the encoding of a tensor type")),
             15 => MlirType::Value(Type::Tuple(self.value_types(cursor)?)),
             code => return Err(cursor.not_known(at, format!("the builtin type of code {code}"))),
@@ -118,8 +119,11 @@ impl<'a> Pool<'a> {
             1 => self.complex(cursor)?,
             8 => MlirType::Function(self.value_types(cursor)?, self.value_types(cursor)?),
             9 => MlirType::Index,
-            20 => self.tensor(cursor)?,
-            21 => return Err(cursor.not_known(at, "the encoding of a tensor type")),
+            20 => self.tensor(cursor, Box::default())?,
+            21 => {
+                let bounds = self.bounds(cursor)?;
+                self.tensor(cursor, bounds)?
+            }
             22 => MlirType::Value(Type::Token),
             23 => MlirType::Value(Type::Tuple(self.value_types(cursor)?)),
             24 => self.quantized(cursor, false)?,
@@ -153,8 +157,22 @@ impl<'a> Pool<'a> {
         }
     }
 
+    /// The greatest sizes of dynamic dimensions, which encode a tensor type.
+    fn bounds(&mut self, cursor: &mut Cursor<'a>) -> Read<Box<[Option<usize>]>> {
+        let at = cursor.offset();
+        let Attribute::Fields { fields, .. } = self.attribute(cursor)? else {
+            return Err(cursor.not_known(at, "the encoding of a tensor type"));
+        };
+        match fields.as_slice() {
+            [(name, Attribute::Integers(bounds))] if name == "bounds" => {
+                bounds.iter().map(|&bound| size(cursor, at, bound)).collect()
+            }
+            _ => Err(cursor.not_known(at, "the encoding of a tensor type")),
+        }
+    }
+
     /// Dimensions, then the element type.
-    fn tensor(&mut self, cursor: &mut Cursor<'a>) -> Read<MlirType> {
+    fn tensor(&mut self, cursor: &mut Cursor<'a>, bounds: Box<[Option<usize>]>) -> Read<MlirType> {
         let at = cursor.offset();
         let dims = cursor.list(Cursor::signed_varint)?;
         let element = self.mlir_type(cursor)?;
@@ -163,20 +181,17 @@ impl<'a> Pool<'a> {
                 cursor.not_known(at, format!("a tensor of more than {MAX_RANK} dimensions"))
             );
         }
-        let sizes: Vec<Option<usize>> = dims
-            .iter()
-            .map(|&dim| match usize::try_from(dim) {
-                Ok(dim) => Ok(Some(dim)),
-                Err(_) if dim == DYNAMIC => Ok(None),
-                Err(_) => Err(cursor.malformed(at, format!("a dimension of size {dim}"))),
-            })
-            .collect::<Read<_>>()?;
+        let sizes = dims.iter().map(|&dim| size(cursor, at, dim)).collect::<Read<Vec<_>>>()?;
+        if !DynamicTensorType::are_bounds(&sizes, &bounds) {
+            return Err(
+                cursor.malformed(at, "only dynamic dimensions have bounds, each one or none")
+            );
+        }
         let Some(dims) = sizes.iter().copied().collect::<Option<Vec<usize>>>() else {
             let MlirType::Element(dtype) = element else {
                 return Err(cursor.not_known(at, "an element type of this kind"));
             };
-            let (dims, bounds) = (sizes.into(), Box::default());
-            let ty = DynamicTensorType { dtype, dims, bounds };
+            let ty = DynamicTensorType { dtype, dims: sizes.into(), bounds };
             return Ok(MlirType::Value(Type::Dynamic(ty)));
         };
         if let (MlirType::Index, &[size]) = (&element, dims.as_slice()) {
@@ -224,6 +239,15 @@ impl<'a> Pool<'a> {
             Ok(quantization) => Ok(MlirType::Quantized(Arc::new(quantization))),
             Err(message) => Err(cursor.malformed(at, message)),
         }
+    }
+}
+
+/// The size of a dimension; `None` when it is dynamic.
+fn size(cursor: &Cursor<'_>, at: usize, dim: i64) -> Read<Option<usize>> {
+    match usize::try_from(dim) {
+        Ok(dim) => Ok(Some(dim)),
+        Err(_) if dim == DYNAMIC => Ok(None),
+        Err(_) => Err(cursor.malformed(at, format!("a dimension of size {dim}"))),
     }
 }
 

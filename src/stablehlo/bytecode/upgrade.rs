@@ -155,10 +155,7 @@ pub(super) fn attributes(op: &str, attributes: &mut Vec<NamedAttribute>) -> Resu
 fn is_default(entry: &NamedAttribute) -> bool {
     match (entry.name.as_str(), &entry.value) {
         ("compare_type", Attribute::Case { case, .. }) => case == "NOTYPE",
-        (
-            "operand_layouts" | "result_layouts" | "output_operand_aliases" | "layout",
-            Attribute::Array(items),
-        ) => items.is_empty(),
+        ("output_operand_aliases" | "layout", Attribute::Array(items)) => items.is_empty(),
         // Sent and received by the host: a list of nothing instead of pairs.
         ("source_target_pairs", Attribute::Elements(pairs)) => pairs.ty().shape.dims() == [0],
         _ => false,

@@ -4,14 +4,41 @@
 /// How one tensor is spread over a mesh (`sdy.sharding`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharding {
-    /// The mesh, without `@`.
+    /// The mesh, without `@`; one written in place is called by its text.
     pub mesh: String,
     /// Per dimension, the axes that cut it, outermost first.
     pub dims: Vec<DimSharding>,
     /// Axes along which the tensor is stated to be the same.
     pub replicated: Vec<AxisRef>,
-    /// Axes along which the tensor is still to be summed.
+    /// Axes along which the tensor is still to be reduced.
     pub unreduced: Vec<AxisRef>,
+    /// By what.
+    pub reduction_op: ReductionOp,
+}
+
+impl Sharding {
+    /// That of an array of `rank` dimensions which every device of a mesh has whole.
+    pub fn whole(mesh: &str, rank: usize) -> Self {
+        let dim = DimSharding { axes: Vec::new(), is_open: false, priority: None };
+        Self {
+            mesh: mesh.to_owned(),
+            dims: vec![dim; rank],
+            replicated: Vec::new(),
+            unreduced: Vec::new(),
+            reduction_op: ReductionOp::default(),
+        }
+    }
+}
+
+named! {
+    /// `reduction_op`: what is done to what is unreduced along an axis.
+    #[derive(Default)]
+    pub enum ReductionOp {
+        #[default]
+        Sum = "sum",
+        Max = "max",
+        Min = "min",
+    }
 }
 
 /// How one dimension is cut.
@@ -32,6 +59,35 @@ pub struct AxisRef {
     pub name: String,
     /// `(pre_size, size)` of a sub-axis.
     pub sub_axis: Option<(usize, usize)>,
+}
+
+/// `sdy.sharding_rule`: which dimensions of the operands and results of an operation belong
+/// together. What belongs together is a factor, called by its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardingRule {
+    /// The sizes of the factors.
+    pub factor_sizes: Vec<i64>,
+    /// Per operand and dimension, the factors, outermost first.
+    pub operands: Vec<Vec<Vec<usize>>>,
+    /// Per result and dimension, the factors, outermost first.
+    pub results: Vec<Vec<Vec<usize>>>,
+    /// Factors that are reduced.
+    pub reduction: Vec<usize>,
+    /// Factors along which tensors must be whole.
+    pub need_replication: Vec<usize>,
+    /// Factors along which shards change places.
+    pub permutation: Vec<usize>,
+    /// Factors along which shardings do not propagate.
+    pub blocked_propagation: Vec<usize>,
+    /// Whether the program says so, not a compiler.
+    pub is_custom: bool,
+}
+
+impl ShardingRule {
+    /// The names of factors are letters from this one on; after `z` come `z_1`, `z_2`, ….
+    pub(crate) const FIRST_FACTOR: char = 'i';
+    /// The number of the factor `z`.
+    pub(crate) const LAST_LETTER: usize = 'z' as usize - Self::FIRST_FACTOR as usize;
 }
 
 /// Attributes of `sdy.manual_computation`.
@@ -88,10 +144,10 @@ pub enum Move {
     AllToAll(Vec<AxesMove>),
     /// `collective_permute`: shards change places.
     CollectivePermute,
-    /// `all_reduce`: what is unreduced along these axes is summed.
-    AllReduce(Vec<AxisRef>),
-    /// `reduce_scatter`: the sums are cut along the axes, per dimension.
-    ReduceScatter(Vec<Vec<AxisRef>>),
+    /// `all_reduce`: what is unreduced along these axes is reduced.
+    AllReduce(Vec<AxisRef>, ReductionOp),
+    /// `reduce_scatter`: what is reduced is cut along the axes, per dimension.
+    ReduceScatter(Vec<Vec<AxisRef>>, ReductionOp),
     /// `sharded_to_unreduced`: shards become summands, per dimension.
     ShardedToUnreduced(Vec<Vec<AxisRef>>),
     /// `replicated_to_unreduced`: copies become summands.
@@ -118,8 +174,8 @@ impl Move {
             Self::AllSlice(_) => "all_slice",
             Self::AllToAll(_) => "all_to_all",
             Self::CollectivePermute => "collective_permute",
-            Self::AllReduce(_) => "all_reduce",
-            Self::ReduceScatter(_) => "reduce_scatter",
+            Self::AllReduce(..) => "all_reduce",
+            Self::ReduceScatter(..) => "reduce_scatter",
             Self::ShardedToUnreduced(_) => "sharded_to_unreduced",
             Self::ReplicatedToUnreduced(_) => "replicated_to_unreduced",
         }

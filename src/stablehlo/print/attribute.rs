@@ -3,11 +3,12 @@
 use std::fmt::{self, Write as _};
 
 use super::Constants;
-use super::literal::{constant, decimal};
+use super::literal::{constant, decimal, dense_array};
+use super::sharding::sharding_rule;
 use crate::ifrt::DType;
 use crate::stablehlo::Mesh;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
-use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, Sharding};
+use crate::stablehlo::op::{Accuracy, AxesMove, AxisRef, DimSharding, ReductionOp, Sharding};
 
 /// A string in double quotes, with every byte but plain ASCII escaped.
 pub(super) fn quoted(text: &str) -> String {
@@ -44,13 +45,40 @@ pub(super) fn sharding(sharding: &Sharding) -> String {
         format!("{{{}}}{priority}", items.join(", "))
     };
     let dims: Vec<String> = sharding.dims.iter().map(dim).collect();
-    let mut text = format!("<{}, [{}]", symbol(&sharding.mesh), dims.join(", "));
-    for (name, axes) in [("replicated", &sharding.replicated), ("unreduced", &sharding.unreduced)] {
-        if !axes.is_empty() {
-            text += &format!(", {name}={}", axis_refs(axes));
-        }
+    let mesh = match &sharding.mesh {
+        text if Mesh::is_in_place(text) => format!("mesh{text}"),
+        name => symbol(name),
+    };
+    let mut text = format!("<{mesh}, [{}]", dims.join(", "));
+    if !sharding.replicated.is_empty() {
+        text += &format!(", replicated={}", axis_refs(&sharding.replicated));
+    }
+    if !sharding.unreduced.is_empty() {
+        let reduction_op = reduction_op(sharding.reduction_op);
+        text += &format!(", unreduced={reduction_op}{}", axis_refs(&sharding.unreduced));
     }
     text + ">"
+}
+
+/// `result_accuracy = #stablehlo.result_accuracy<…>`.
+pub(super) fn accuracy(accuracy: &Accuracy) -> String {
+    let Accuracy { mode, atol, rtol, ulps } = accuracy;
+    let mut fields = Vec::new();
+    for (name, tolerance) in [("atol", atol), ("rtol", rtol)] {
+        if *tolerance != 0.0 {
+            fields.push(format!("{name} = {}", decimal(*tolerance)));
+        }
+    }
+    if *ulps != 0 {
+        fields.push(format!("ulps = {ulps}"));
+    }
+    fields.push(format!("mode = #stablehlo.result_accuracy_mode<{}>", mode.name()));
+    format!("result_accuracy = #stablehlo.result_accuracy<{}>", fields.join(", "))
+}
+
+/// `max`, or nothing: reductions are sums unless something is said.
+pub(super) fn reduction_op(reduction_op: ReductionOp) -> &'static str {
+    if reduction_op == ReductionOp::default() { "" } else { reduction_op.name() }
 }
 
 /// `"x"` or `"x":(2)4`.
@@ -82,7 +110,7 @@ pub(super) fn axes_moves(moves: &[AxesMove]) -> String {
 }
 
 /// `<["x"=2, "y"=2], device_ids=[…]>`.
-pub(super) fn mesh(mesh: &Mesh) -> String {
+pub(in crate::stablehlo) fn mesh(mesh: &Mesh) -> String {
     let axes = mesh.axes.iter().map(|(axis, size)| format!("{}={size}", quoted(axis)));
     let axes: Vec<String> = axes.collect();
     let ids = mesh.device_ids.as_ref().map(|ids| format!(", device_ids=[{}]", list(ids)));
@@ -158,6 +186,7 @@ impl fmt::Display for Attribute {
             Self::Symbol(name) => f.write_str(&symbol(name)),
             Self::Array(items) => write!(f, "[{}]", list(items)),
             Self::Integers(items) => f.write_str(&array(items)),
+            Self::DenseArray(literal) => dense_array(f, literal),
             Self::Elements(literal) => constant(f, literal, Constants::Whole),
             Self::Layout(dims) if dims.is_empty() => f.write_str("dense<> : tensor<0xindex>"),
             Self::Layout(dims) => {
@@ -175,6 +204,7 @@ impl fmt::Display for Attribute {
             Self::Shardings(values) => {
                 write!(f, "#sdy.sharding_per_value<{}>", shardings(values))
             }
+            Self::ShardingRule(rule) => sharding_rule(f, rule),
             Self::Axes(names) => write!(f, "#sdy<manual_axes{}>", axes(names)),
             Self::AxisRefs(axes) => write!(f, "#sdy<axis_ref_list{}>", axis_refs(axes)),
             Self::AxisRefLists(lists) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::attribute::{list, mesh, quoted};
-use super::{Constants, Form, FunctionPrinter, param_attributes, shardings};
+use super::{Constants, Form, FunctionPrinter, named, param_attributes, result_attributes};
 use crate::stablehlo::{Function, Module, Type};
 
 impl Module {
@@ -24,7 +24,7 @@ impl fmt::Display for GenericModule<'_> {
             write!(f, "<{{sym_name = {}}}> ", quoted(name))?;
         }
         f.write_str("({\n")?;
-        for each in meshes {
+        for each in named(meshes) {
             let (value, name) = (mesh(each), quoted(&each.name));
             let properties = format!("mesh = #sdy.mesh{value}, sym_name = {name}");
             writeln!(f, "  \"sdy.mesh\"() <{{{properties}}}> : () -> ()")?;
@@ -50,9 +50,7 @@ fn print_function(f: &mut fmt::Formatter<'_>, function: &Function) -> fmt::Resul
     let results: Vec<&Type> = function.results.iter().map(|result| &result.ty).collect();
     properties.push(format!("function_type = ({}) -> ({})", list(&types), list(&results)));
     let results = function.results.iter();
-    let results: Vec<Vec<String>> = results
-        .map(|result| shardings(result.sharding.as_ref(), result.hlo_sharding.as_ref()))
-        .collect();
+    let results: Vec<Vec<String>> = results.map(result_attributes).collect();
     properties.extend(dictionaries("res_attrs", &results));
     properties.push(format!("sym_name = {}", quoted(&function.name)));
     let visibility = if function.public { "public" } else { "private" };

@@ -31,6 +31,17 @@ pub(super) fn constant(
     write!(f, "> : {}", literal.ty())
 }
 
+/// `array<f32: 1.0, 2.0>`.
+pub(super) fn dense_array(f: &mut fmt::Formatter<'_>, literal: &Literal) -> fmt::Result {
+    let dtype = literal.ty().dtype;
+    write!(f, "array<{dtype}")?;
+    let bytes = literal.to_bytes();
+    for (i, bytes) in bytes.chunks_exact(dtype.size_bytes()).enumerate() {
+        write!(f, "{} {}", if i == 0 { ":" } else { "," }, element(bytes, dtype))?;
+    }
+    f.write_str(">")
+}
+
 fn elements(f: &mut fmt::Formatter<'_>, literal: &Literal, constants: Constants) -> fmt::Result {
     let TensorType { dtype, shape } = literal.ty();
     let bytes = literal.stored_bytes();

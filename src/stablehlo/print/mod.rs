@@ -15,6 +15,7 @@ mod sharding;
 
 use std::fmt;
 
+pub(super) use attribute::mesh;
 use attribute::{quoted, sharding, symbol};
 pub(super) use literal::decimal;
 pub(crate) use literal::element;
@@ -22,7 +23,7 @@ use op::OpPrinter;
 
 use super::entity::Entity as _;
 use super::op::Sharding;
-use super::{Block, Function, Module, Param, Region, ResultInfo, Type, Value};
+use super::{Block, Function, Mesh, Module, Param, Region, ResultInfo, Type, Value};
 
 pub use fingerprint::Fingerprint;
 
@@ -58,8 +59,8 @@ impl fmt::Display for ModulePrinter<'_> {
             " attributes {{mhlo.num_partitions = {num_partitions} : i32, \
              mhlo.num_replicas = {num_replicas} : i32}} {{"
         )?;
-        for mesh in meshes {
-            writeln!(f, "  sdy.mesh {} = {}", symbol(&mesh.name), attribute::mesh(mesh))?;
+        for each in named(meshes) {
+            writeln!(f, "  sdy.mesh {} = {}", symbol(&each.name), mesh(each))?;
         }
         for function in functions {
             FunctionPrinter::new(function, self.constants, Form::Custom).print(f)?;
@@ -166,12 +167,12 @@ impl<'a> FunctionPrinter<'a> {
         f.write_str(")")?;
         match function.results.as_slice() {
             [] => {}
-            [ResultInfo { ty, sharding: None, hlo_sharding: None }] => write!(f, " -> {ty}")?,
+            [result] if result_attributes(result).is_empty() => write!(f, " -> {}", result.ty)?,
             results => {
                 f.write_str(" -> (")?;
                 separated(f, results, |f, result| {
                     write!(f, "{}", result.ty)?;
-                    braces(f, &shardings(result.sharding.as_ref(), result.hlo_sharding.as_ref()))
+                    braces(f, &result_attributes(result))
                 })?;
                 f.write_str(")")?;
             }
@@ -229,9 +230,15 @@ impl<'a> FunctionPrinter<'a> {
     }
 }
 
+/// The meshes that are not written in place.
+fn named(meshes: &[Mesh]) -> impl Iterator<Item = &Mesh> {
+    meshes.iter().filter(|mesh| !Mesh::is_in_place(&mesh.name))
+}
+
 /// What is said about a parameter besides its type.
 fn param_attributes(param: &Param) -> Vec<String> {
-    let mut attributes = shardings(param.sharding.as_ref(), param.hlo_sharding.as_ref());
+    let Param { sharding, hlo_sharding, memory_kind, .. } = param;
+    let mut attributes = places(sharding.as_ref(), hlo_sharding.as_ref(), memory_kind.as_ref());
     if let Some(result) = param.aliases_output {
         attributes.push(format!("tf.aliasing_output = {result} : i32"));
     }
@@ -241,11 +248,22 @@ fn param_attributes(param: &Param) -> Vec<String> {
     attributes
 }
 
-/// `sdy.sharding` and `mhlo.sharding`, where given.
-fn shardings(sdy: Option<&Sharding>, hlo: Option<&String>) -> Vec<String> {
+/// What is said about a result besides its type.
+fn result_attributes(result: &ResultInfo) -> Vec<String> {
+    let ResultInfo { sharding, hlo_sharding, memory_kind, .. } = result;
+    places(sharding.as_ref(), hlo_sharding.as_ref(), memory_kind.as_ref())
+}
+
+/// `sdy.sharding`, `mhlo.sharding` and `mhlo.memory_kind`, where given.
+fn places(
+    sdy: Option<&Sharding>,
+    hlo: Option<&String>,
+    memory_kind: Option<&String>,
+) -> Vec<String> {
     let sdy = sdy.map(|value| format!("sdy.sharding = #sdy.sharding{}", sharding(value)));
     let hlo = hlo.map(|value| format!("mhlo.sharding = {}", quoted(value)));
-    sdy.into_iter().chain(hlo).collect()
+    let memory_kind = memory_kind.map(|kind| format!("mhlo.memory_kind = {}", quoted(kind)));
+    sdy.into_iter().chain(hlo).chain(memory_kind).collect()
 }
 
 /// ` {a, b}`, or nothing when there are none.

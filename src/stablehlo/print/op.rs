@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::attribute::{list, quoted, shardings, symbol};
+use super::attribute::{accuracy, list, quoted, shardings, symbol};
 use super::literal::{constant, decimal};
 use super::properties::{custom_call_entries, is_discardable, properties};
 use super::{Form, FunctionPrinter, separated, type_list};
@@ -90,6 +90,7 @@ impl OpPrinter<'_> {
             | OpKind::Reshard(_)
             | OpKind::ShardingGroup { .. }
             | OpKind::PropagationBarrier(_)
+            | OpKind::DataFlowEdge(_)
             | OpKind::NamedComputation(_) => self.sdy(f),
             OpKind::Expect(expectation) => self.expectation(f, expectation),
             _ => self.generic(f),
@@ -108,18 +109,16 @@ impl OpPrinter<'_> {
         self.op.results.iter().map(|&value| self.printer.function.ty(value)).collect()
     }
 
-    /// ` {sdy.sharding = …}`, or nothing: what any operation may have besides its own attributes.
+    /// ` {result_accuracy = …, sdy.sharding = …}`, or nothing: what any operation may have besides its own attributes.
     pub(super) fn attributes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::braces(f, &self.shardings())
+        let accuracy = self.op.accuracy.as_deref().map(accuracy);
+        super::braces(f, &accuracy.into_iter().chain(self.shardings()).collect::<Vec<_>>())
     }
 
-    fn shardings(&self) -> Vec<String> {
+    fn shardings(&self) -> Option<String> {
         let values = &self.op.shardings;
-        let text = || {
-            let entry = format!("sdy.sharding = #sdy.sharding_per_value<{}>", shardings(values));
-            vec![entry]
-        };
-        if values.is_empty() { Vec::new() } else { text() }
+        let text = || format!("sdy.sharding = #sdy.sharding_per_value<{}>", shardings(values));
+        (!values.is_empty()).then(text)
     }
 
     /// ` {attributes} : (types) -> types`.
@@ -231,7 +230,8 @@ impl OpPrinter<'_> {
         }
         self.operands(f)?;
         f.write_str(")")?;
-        let properties = properties(&self.op.kind);
+        let mut properties = properties(&self.op.kind);
+        properties.extend(self.op.accuracy.as_deref().map(accuracy));
         if !properties.is_empty() {
             write!(f, " <{{{}}}>", properties.join(", "))?;
         }

@@ -10,7 +10,8 @@ use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand};
 use crate::stablehlo::element;
 use crate::stablehlo::op::{
     AxisRef, Chlo, Collective, Composite, Convolution, DotAlgorithm, DotGeneral, Expectation,
-    Gather, Interpretation, Move, OpKind, Precision, Scatter, Sharding, Transfer, Window,
+    Gather, Interpretation, Move, OpKind, Precision, ReductionOp, Scatter, Sharding, Transfer,
+    Window,
 };
 
 /// The properties of an operation, in order of their names.
@@ -47,6 +48,7 @@ pub(super) fn properties(kind: &OpKind) -> Vec<String> {
         | OpKind::Reshard(_)
         | OpKind::ShardingGroup { .. }
         | OpKind::PropagationBarrier(_)
+        | OpKind::DataFlowEdge(_)
         | OpKind::NamedComputation(_) => sdy_properties(kind),
         OpKind::Chlo(chlo) => chlo_properties(chlo),
         OpKind::Expect(expectation) => expectation_properties(expectation),
@@ -194,10 +196,6 @@ pub(super) fn custom_call_entries(kind: &OpKind) -> Vec<String> {
         return Vec::new();
     };
     let mut entries = Vec::new();
-    if attributes.iter().any(|(name, _)| name == "backend_config") {
-        // Only this version has a dictionary.
-        entries.push("api_version = 4 : i32".to_owned());
-    }
     if !backend_config.is_empty() {
         entries.push(format!("backend_config = {}", quoted(backend_config)));
     }
@@ -255,6 +253,9 @@ fn sdy_properties(kind: &OpKind) -> Vec<String> {
         OpKind::PropagationBarrier(direction) => {
             vec![format!("allowed_direction = {} : i32", *direction as i32)]
         }
+        OpKind::DataFlowEdge(place) => {
+            place.iter().map(|value| format!("sharding = {}", one(value))).collect()
+        }
         OpKind::Reshard(reshard) => {
             let lists = |name: &str, lists: &[Vec<AxisRef>]| {
                 Some(format!("{name} = #sdy<list_of_axis_ref_lists{}>", axis_ref_lists(lists)))
@@ -262,21 +263,30 @@ fn sdy_properties(kind: &OpKind) -> Vec<String> {
             let one_list = |name: &str, axes: &[AxisRef]| {
                 Some(format!("{name} = #sdy<axis_ref_list{}>", axis_refs(axes)))
             };
+            let mut reduction_op = ReductionOp::default();
             let axes = match &reshard.movement {
                 Move::Any => return vec![format!("sharding = {}", one(&reshard.sharding))],
                 Move::CollectivePermute => None,
                 Move::AllGather(axes) => lists("gathering_axes", axes),
                 Move::AllSlice(axes) => lists("slicing_axes", axes),
-                Move::ReduceScatter(axes) => lists("reduce_scatter_axes", axes),
+                Move::ReduceScatter(axes, by) => {
+                    reduction_op = *by;
+                    lists("reduce_scatter_axes", axes)
+                }
                 Move::ShardedToUnreduced(axes) => lists("axes", axes),
-                Move::AllReduce(axes) => one_list("reduction_axes", axes),
+                Move::AllReduce(axes, by) => {
+                    reduction_op = *by;
+                    one_list("reduction_axes", axes)
+                }
                 Move::ReplicatedToUnreduced(axes) => one_list("axes", axes),
                 Move::AllToAll(moves) => {
                     Some(format!("params = #sdy<all_to_all_param_list{}>", axes_moves(moves)))
                 }
             };
             let sharding = format!("out_sharding = {}", one(&reshard.sharding));
-            axes.into_iter().chain([sharding]).collect()
+            let by = (reduction_op != ReductionOp::default())
+                .then(|| format!("reduction_op = {} : i32", reduction_op as i32));
+            axes.into_iter().chain([sharding]).chain(by).collect()
         }
         _ => Vec::new(),
     }

@@ -183,6 +183,41 @@ fn operations_beyond_the_corpus_are_the_same_as_text() {
 }
 
 #[test]
+fn operations_of_old_and_groups_over_meshes_are_read_as_others() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/rewritten");
+    let text = |file: &str| {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        parse(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
+    };
+    let expected = text("as.mlir");
+    verify(&expected).unwrap();
+    assert_eq!(text("program.mlir").to_string(), expected.to_string());
+    let module = parse_bytecode(&std::fs::read(root.join("1.17.0.mlirbc")).unwrap());
+    let module = module.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(module.to_string(), expected.to_string());
+}
+
+#[test]
+fn constants_may_be_resources() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/resources");
+    let text = parse(&std::fs::read_to_string(root.join("program.mlir")).unwrap()).unwrap();
+    let bytes = std::fs::read(root.join("1.17.0.mlirbc")).unwrap();
+    let module = parse_bytecode(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let constants = |module: &Module| {
+        let ops = module.functions[0].ops.values().map(|op| op.kind.clone());
+        ops.take(4).collect::<Vec<_>>()
+    };
+    assert_eq!(constants(&module), constants(&text));
+    assert!(text.to_string().contains("dense<[-1, 3, 7]> : tensor<3xi4>"), "{text}");
+    // A damaged alignment: the padding does not reach it.
+    let at = bytes.windows(4).rposition(|window| window == [0, 0, 0x80, 0x3F]).unwrap();
+    let mut damaged = bytes.clone();
+    damaged[at - 3] ^= 1;
+    let error = parse_bytecode(&damaged).unwrap_err();
+    assert_eq!(error.section, Section::Resources, "{error}");
+}
+
+#[test]
 fn lines_and_columns_of_files_are_kept() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/locations");
     for version in ["0.9.0", "0.14.0", "1.17.0"] {

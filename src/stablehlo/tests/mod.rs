@@ -5,6 +5,7 @@
 mod bytecode;
 mod corpus;
 mod dynamic;
+mod forms;
 mod linalg;
 mod mutation;
 mod normalization;

@@ -59,9 +59,9 @@ fn constants_of_every_type() {
 #[test]
 fn constants_that_do_not_fit_their_type_are_refused() {
     for text in [
-        "dense<128> : tensor<i8>",
+        "dense<256> : tensor<i8>",
         "dense<-1> : tensor<ui8>",
-        "dense<8> : tensor<i4>",
+        "dense<16> : tensor<i4>",
         "dense<2> : tensor<i1>",
         "dense<1.5> : tensor<i32>",
         "dense<true> : tensor<i32>",
@@ -222,8 +222,8 @@ fn what_a_custom_call_says_to_its_target_is_kept() {
     let OpKind::CustomCall { backend_config, attributes, .. } = &kind else { panic!() };
     assert_eq!(backend_config, "");
     let names: Vec<&str> = attributes.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["backend_config", "mhlo.x", "output_operand_aliases"]);
-    assert_eq!(attributes[0].1.to_string(), "{uplo = 76 : ui8, note = \"x\"}");
+    assert_eq!(names, ["api_version", "backend_config", "mhlo.x", "output_operand_aliases"]);
+    assert_eq!(attributes[1].1.to_string(), "{uplo = 76 : ui8, note = \"x\"}");
     let printed = read_main("%a: tensor<f32>", &call).unwrap().to_string();
     assert!(printed.contains("{api_version = 4 : i32, backend_config = {uplo"), "{printed}");
     let (kind, _) =
@@ -272,9 +272,12 @@ fn what_is_not_known_is_named_with_its_place() {
     let add = |attributes: &str| format!("%0 = stablehlo.add %a, %a {attributes} : tensor<4xf32>");
     for (body, what) in [
         (add("{secret = 1 : i32}"), "the attribute `secret` of stablehlo.add"),
-        ("%0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>".to_owned(), "stablehlo.exponential with an accuracy other than the default"),
         ("%0 = other.op %a : tensor<4xf32>".to_owned(), "other.op"),
-        ("%0 = \"stablehlo.add\"(%a, %a) : (tensor<*xf32>, tensor<4xf32>) -> tensor<4xf32>".to_owned(), "a tensor type without a rank"),
+        (
+            "%0 = \"stablehlo.add\"(%a, %a) : (tensor<*xf32>, tensor<4xf32>) -> tensor<4xf32>"
+                .to_owned(),
+            "a tensor type without a rank",
+        ),
         ("%c = stablehlo.constant dense<1.0> : tensor<4xf11>".to_owned(), "the element type f11"),
     ] {
         let (kind, message) = refusal("%a: tensor<4xf32>", &body);

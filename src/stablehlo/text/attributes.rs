@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::cursor::{Cursor, Parsed, leading};
 use super::resources::Resources;
 use crate::ifrt::DType;
+use crate::stablehlo::Literal;
 use crate::stablehlo::attribute::{Attribute, ConvDimensions, ConvOperand, NamedAttribute};
 use crate::stablehlo::op::PrecisionType;
 
@@ -21,6 +22,11 @@ pub(super) struct Aliases<'a> {
     budget: Cell<usize>,
 }
 
+/// Bytes of text that the uses of aliases may stand for in a text of `text_bytes`.
+pub(super) fn free_bytes(text_bytes: usize) -> usize {
+    text_bytes.saturating_mul(16).saturating_add(1 << 16)
+}
+
 /// The value of an alias, the length of the text it stands for, and how deep it nests.
 struct Alias {
     value: Arc<Attribute>,
@@ -31,8 +37,7 @@ struct Alias {
 impl<'a> Aliases<'a> {
     /// No aliases yet, for a text of `text_bytes` with these resources.
     pub(super) fn new(text_bytes: usize, resources: Resources<'a>) -> Self {
-        let budget = text_bytes.saturating_mul(16).saturating_add(1 << 16);
-        Self { values: HashMap::new(), resources, budget: Cell::new(budget) }
+        Self { values: HashMap::new(), resources, budget: Cell::new(free_bytes(text_bytes)) }
     }
 
     /// Reads `#name = value`; the definitions of locations are skipped.
@@ -54,15 +59,21 @@ impl<'a> Aliases<'a> {
         Ok(())
     }
 
+    /// Takes what stands for `text_bytes` of text at `start` from the budget.
+    pub(super) fn pay(&self, text_bytes: usize, start: usize, cursor: &Cursor<'_>) -> Parsed<()> {
+        let Some(left) = self.budget.get().checked_sub(text_bytes) else {
+            return cursor.error_at(start, "aliases stand for much more text than there is");
+        };
+        self.budget.set(left);
+        Ok(())
+    }
+
     /// What `#name`, which stands at `start`, stands for.
     fn value(&self, name: &str, start: usize, cursor: &mut Cursor<'_>) -> Parsed<Attribute> {
         let Some(alias) = self.values.get(name) else {
             return cursor.error_at(start, format!("#{name} is not defined before its use"));
         };
-        let Some(left) = self.budget.get().checked_sub(alias.text_bytes) else {
-            return cursor.error_at(start, "aliases stand for much more text than there is");
-        };
-        self.budget.set(left);
+        self.pay(alias.text_bytes, start, cursor)?;
         cursor.reach(alias.levels + 1)?;
         Ok(Attribute::Shared(Arc::clone(&alias.value)))
     }
@@ -135,7 +146,7 @@ impl<'a> Cursor<'a> {
         let start = self.offset();
         match self.peek() {
             Some(b'"') => self.string().map(Attribute::String),
-            Some(b'@') => self.symbol().map(Attribute::Symbol),
+            Some(b'@') => self.symbol_reference(start),
             Some(b'[') => {
                 self.expect("[")?;
                 self.list("]", |cursor| cursor.attribute(aliases)).map(Attribute::Array)
@@ -144,6 +155,9 @@ impl<'a> Cursor<'a> {
                 let entries = self.dictionary(aliases)?;
                 Ok(Attribute::Dictionary(unplaced(entries)))
             }
+            // Inside a list of attributes of one kind its name is left out.
+            Some(b'<') => self.fields("", aliases),
+            Some(b'(') if self.at_sub_axis() => self.sub_axis_attribute(),
             Some(b'(') => {
                 let (operands, results) = self.function_type()?;
                 Ok(Attribute::FunctionType(operands, results))
@@ -164,13 +178,46 @@ impl<'a> Cursor<'a> {
                 word @ ("sparse" | "affine_map" | "affine_set" | "opaque" | "strided"
                 | "distinct" | "loc") => self.not_known(start, format!("the attribute {word}")),
                 _ if self.at_type() => self.ty().map(Attribute::Type),
-                // A bare scalar type: the precision of a product.
-                word if PrecisionType::from_name(word).is_some() => {
+                // A bare scalar type, such as the precision of a product.
+                word if PrecisionType::from_name(word).is_some()
+                    || matches!(word, "index" | "none") =>
+                {
                     self.take_word(Attribute::Opaque(word.to_owned()))
+                }
+                "complex" => {
+                    let dtype = self.dtype()?;
+                    Ok(Attribute::Opaque(dtype.to_string()))
                 }
                 _ => self.unexpected("the value of an attribute"),
             },
         }
+    }
+
+    fn at_sub_axis(&mut self) -> bool {
+        self.rest().as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+    }
+
+    /// `(2)4`: a part of an axis.
+    fn sub_axis_attribute(&mut self) -> Parsed<Attribute> {
+        self.expect("(")?;
+        let pre_size = Attribute::Integer(self.integer()?, None);
+        self.expect(")")?;
+        let size = Attribute::Integer(self.integer()?, None);
+        let fields = vec![("pre_size".to_owned(), pre_size), ("size".to_owned(), size)];
+        Ok(Attribute::Fields { name: "stablehlo.sub_axis_info".to_owned(), fields })
+    }
+
+    /// `@name`, or `@outer::@inner`, which nothing here refers to.
+    fn symbol_reference(&mut self, start: usize) -> Parsed<Attribute> {
+        let symbol = self.symbol()?;
+        if !self.raw().starts_with("::") {
+            return Ok(Attribute::Symbol(symbol));
+        }
+        while self.eat("::") {
+            self.symbol()?;
+        }
+        let end = self.offset();
+        Ok(Attribute::Opaque(self.text(start, end).trim_end().to_owned()))
     }
 
     fn take_word(&mut self, value: Attribute) -> Parsed<Attribute> {
@@ -198,7 +245,11 @@ impl<'a> Cursor<'a> {
             };
         }
         let value = self.integer()?;
-        let dtype = if self.eat(":") { Some(self.dtype()?) } else { None };
+        let has_type = self.eat(":");
+        if has_type && self.eat_word("index") {
+            return Ok(Attribute::Integer(value, None));
+        }
+        let dtype = if has_type { Some(self.dtype()?) } else { None };
         match dtype {
             Some(dtype) if dtype.is_float() => {
                 match crate::stablehlo::number::float_from_bits(value, dtype) {
@@ -222,25 +273,29 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// `array<i64: 1, 2>`, `array<i1: true>`, `array<i64>`.
+    /// `array<i64: 1, 2>`, `array<i1: true>`, `array<f32: 0.5>`, `array<i64>`.
     fn dense_array(&mut self) -> Parsed<Attribute> {
         let start = self.offset();
         self.expect_word("array")?;
         self.expect("<")?;
         let dtype = self.dtype()?;
-        if !dtype.is_integer() && dtype != DType::Bool {
-            return self.not_known(start, format!("an array of {dtype}"));
+        let is_empty = self.eat(">");
+        if !is_empty {
+            self.expect(":")?;
         }
-        if self.eat(">") {
-            return Ok(Attribute::Integers(Vec::new()));
+        if dtype == DType::S64 {
+            let number = |cursor: &mut Self| cursor.number("an element of an array");
+            let items = if is_empty { Vec::new() } else { self.list(">", number)? };
+            return Ok(Attribute::Integers(items));
         }
-        self.expect(":")?;
-        let items = self.list(">", |cursor| match cursor.peek_word() {
-            "true" => cursor.word("true").map(|_| 1),
-            "false" => cursor.word("false").map(|_| 0),
-            _ => cursor.number("an element of an array"),
-        })?;
-        Ok(Attribute::Integers(items))
+        let mut bytes = Vec::new();
+        if !is_empty {
+            self.list(">", |cursor| cursor.element(dtype, &mut bytes))?;
+        }
+        match Literal::list(dtype, bytes) {
+            Some(literal) => Ok(Attribute::DenseArray(literal)),
+            None => self.error_at(start, "this array is too long"),
+        }
     }
 
     /// `#dialect.name<…>`, `#dialect<name …>`.
@@ -278,6 +333,9 @@ impl<'a> Cursor<'a> {
                 let shardings = self.sharding_list()?;
                 self.expect(">")?;
                 Ok(Attribute::Shardings(shardings))
+            }
+            "sdy.op_sharding_rule" => {
+                self.sharding_rule().map(|rule| Attribute::ShardingRule(Box::new(rule)))
             }
             "sdy" => self.sdy_list(),
             _ => {

@@ -8,7 +8,9 @@
 use std::rc::Rc;
 
 use super::error::{ParseError, ParseErrorKind, saturating};
+use super::types::Types;
 use crate::stablehlo::Location;
+use crate::stablehlo::build::module::Meshes;
 
 /// How deep regions, attributes and types may nest; bounds the reader's use of the stack.
 const MAX_DEPTH: usize = 128;
@@ -24,21 +26,29 @@ pub(super) struct Cursor<'a> {
     /// The deepest level since somebody asked.
     deepest: usize,
     line_starts: Rc<[usize]>,
+    /// The meshes read so far.
+    pub(super) meshes: Meshes,
+    /// The types read so far.
+    pub(super) types: Types<'a>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(source: &'a str) -> Self {
         let newlines = source.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        Self { source, at: 0, depth: 0, deepest: 0, line_starts }
+        Self::at(source, 0, line_starts)
     }
 
     /// The part of the source from one offset to another, as a text of its own in which places
     /// are still those of the source.
     pub(super) fn part(&self, start: usize, end: usize) -> Self {
         let source = self.source.get(..end).unwrap_or(self.source);
-        let line_starts = Rc::clone(&self.line_starts);
-        Self { source, at: start, depth: 0, deepest: 0, line_starts }
+        Self::at(source, start, Rc::clone(&self.line_starts))
+    }
+
+    fn at(source: &'a str, at: usize, line_starts: Rc<[usize]>) -> Self {
+        let (meshes, types) = (Meshes::default(), Types::default());
+        Self { source, at, depth: 0, deepest: 0, line_starts, meshes, types }
     }
 
     /// An error at byte `offset`.
@@ -129,6 +139,11 @@ impl<'a> Cursor<'a> {
     /// The byte offset of the next form.
     pub(super) fn offset(&mut self) -> usize {
         self.skip_blanks();
+        self.at
+    }
+
+    /// The byte offset right behind the last form.
+    pub(super) fn position(&self) -> usize {
         self.at
     }
 

@@ -149,16 +149,24 @@ impl Cursor<'_> {
     }
 
     /// One element, appended to `bytes`.
-    fn element(&mut self, dtype: DType, bytes: &mut Vec<u8>) -> Parsed<()> {
+    pub(super) fn element(&mut self, dtype: DType, bytes: &mut Vec<u8>) -> Parsed<()> {
         match dtype {
             DType::Bool => {
+                let start = self.offset();
                 let value = match self.peek_word() {
-                    "true" => 1,
-                    "false" => 0,
+                    "true" => self.word("true").map(|_| true)?,
+                    "false" => self.word("false").map(|_| false)?,
+                    _ if self.peek().is_some_and(|byte| byte.is_ascii_digit() || byte == b'-') => {
+                        // The only bit of a number, which may be a sign.
+                        match self.integer()? {
+                            0 => false,
+                            1 | -1 => true,
+                            _ => return self.error_at(start, "expected `0` or `1`"),
+                        }
+                    }
                     _ => return self.unexpected("`true` or `false`"),
                 };
-                self.word("a truth value")?;
-                bytes.push(value);
+                bytes.push(value.into());
                 Ok(())
             }
             DType::C64 | DType::C128 => {
@@ -179,13 +187,16 @@ impl Cursor<'_> {
         let value = self.integer()?;
         let bits = dtype.bit_width();
         let (least, greatest) = if dtype.is_signed_integer() {
-            (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
+            (-(1_i128 << (bits - 1)), (1_i128 << bits) - 1)
         } else {
             (0, (1_i128 << bits) - 1)
         };
         if value < least || value > greatest {
             return self.error_at(start, format!("{value} does not fit {dtype}"));
         }
+        // MLIR's types have no sign, so all the bits of a number may be written without one.
+        let wraps = dtype.is_signed_integer() && value >> (bits - 1) == 1;
+        let value = if wraps { value - (1 << bits) } else { value };
         bytes.extend_from_slice(&value.to_le_bytes()[..dtype.size_bytes()]);
         Ok(())
     }

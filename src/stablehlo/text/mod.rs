@@ -14,6 +14,7 @@ mod operation;
 mod pretty;
 mod resources;
 mod sharding;
+mod sharding_rule;
 mod types;
 
 pub use error::{Excerpt, ParseError, ParseErrorKind};

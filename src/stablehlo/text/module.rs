@@ -19,7 +19,6 @@ pub(super) struct ModuleReader<'a> {
     pub(super) aliases: Aliases<'a>,
     pub(super) module: Module,
     functions: HashSet<String>,
-    meshes: HashSet<String>,
 }
 
 impl<'a> ModuleReader<'a> {
@@ -34,13 +33,14 @@ impl<'a> ModuleReader<'a> {
             functions: Vec::new(),
         };
         let aliases = Aliases::new(cursor.raw().len(), resources);
-        Ok(Self { cursor, aliases, module, functions: HashSet::new(), meshes: HashSet::new() })
+        Ok(Self { cursor, aliases, module, functions: HashSet::new() })
     }
 
     /// Aliases, then `module @name attributes {…} {…}` or its contents alone.
     pub(super) fn read(mut self) -> Parsed<Module> {
         self.alias_definitions()?;
-        let is_module = if self.cursor.eat_word("module") {
+        let is_module = if self.cursor.eat_word("module") || self.cursor.eat_word("builtin.module")
+        {
             self.header()?;
             self.cursor.expect("{")?;
             self.items()?;
@@ -54,13 +54,12 @@ impl<'a> ModuleReader<'a> {
             if !self.cursor.at_end() {
                 return self.cursor.unexpected("the end of the text after the module");
             }
-            return Ok(self.module);
         }
         while !self.cursor.at_end() {
             self.item()?;
             self.alias_definitions()?;
         }
-        Ok(self.module)
+        Ok(Module { meshes: self.cursor.meshes.into_list(), ..self.module })
     }
 
     /// Functions and meshes up to and with the `}` that ends the module.
@@ -72,10 +71,13 @@ impl<'a> ModuleReader<'a> {
     }
 
     fn alias_definitions(&mut self) -> Parsed<()> {
-        while self.cursor.peek() == Some(b'#') {
-            self.aliases.define(&mut self.cursor)?;
+        loop {
+            match self.cursor.peek() {
+                Some(b'#') => self.aliases.define(&mut self.cursor)?,
+                Some(b'!') => self.cursor.define_type()?,
+                _ => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     fn header(&mut self) -> Parsed<()> {
@@ -126,12 +128,8 @@ impl<'a> ModuleReader<'a> {
     }
 
     pub(super) fn add_mesh(&mut self, start: usize, mesh: Mesh) -> Parsed<()> {
-        if !self.meshes.insert(mesh.name.clone()) {
-            let message = format!("the mesh @{} is defined twice", mesh.name);
-            return self.cursor.error_at(start, message);
-        }
-        self.module.meshes.push(mesh);
-        Ok(())
+        let defined = self.cursor.meshes.define(mesh);
+        defined.or_else(|message| self.cursor.error_at(start, message))
     }
 
     /// `public @name(parameters) -> results attributes {…} {body}`.

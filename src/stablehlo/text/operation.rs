@@ -9,7 +9,8 @@ use super::attributes::Aliases;
 use super::cursor::{Cursor, Parsed};
 use super::pretty;
 use crate::stablehlo::attribute::{Attribute, NamedAttribute};
-use crate::stablehlo::build::{self, AttributeError, Attributes};
+use crate::stablehlo::build::replica_groups::look_up;
+use crate::stablehlo::build::{self, AttributeError, Attributes, Common, implied_region};
 use crate::stablehlo::entity::Entity;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Block, Function, Location, Op, OpData, Region, Type, Value};
@@ -285,7 +286,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
     }
 
     /// `(%a, %b) <{properties}> ({regions}) {attributes} : (types) -> types`.
-    fn generic(&mut self) -> Parsed<Statement> {
+    pub(super) fn generic(&mut self) -> Parsed<Statement> {
         let mut statement =
             Statement { operands: self.operands_in_parentheses()?, ..Statement::default() };
         if self.cursor.peek() == Some(b'[') {
@@ -307,7 +308,9 @@ impl<'r, 'a> BodyReader<'r, 'a> {
 
     /// Gives the attributes a meaning and appends the operation and its results.
     fn finish(&mut self, name: &str, start: usize, statement: Statement) -> Parsed<Op> {
-        let Statement { operands, mut attributes, regions, operand_types, result_types } =
+        /// About what a device takes that is written out.
+        const DEVICE_BYTES: usize = 4;
+        let Statement { operands, mut attributes, mut regions, operand_types, result_types } =
             statement;
         let location = self.cursor.location(start);
         if let Some(types) = operand_types {
@@ -318,18 +321,22 @@ impl<'r, 'a> BodyReader<'r, 'a> {
                 attribute.location = location;
             }
         }
+        let devices = look_up(&mut attributes, &self.cursor.meshes);
+        self.aliases.pay(devices.saturating_mul(DEVICE_BYTES), start, self.cursor)?;
         let built = Attributes::new(name, location, attributes).and_then(|mut attributes| {
-            let shardings = attributes.result_shardings()?;
+            let common = attributes.common()?;
             let operand = operands.first().map(|&operand| self.function.ty(operand));
-            Ok((build::kind(name, attributes.on(operand))?, shardings))
+            Ok((build::kind(name, attributes.on(operand))?, common))
         });
-        let (kind, shardings): (OpKind, _) = match built {
+        let (kind, Common { shardings, accuracy }): (OpKind, _) = match built {
             Ok(built) => built,
             Err(AttributeError { message, location, not_known }) => {
                 return self.cursor.error_in(location, message, not_known);
             }
         };
-        let data = OpData { kind, operands, results: Vec::new(), regions, shardings, location };
+        regions.extend(implied_region(name, &operands, &mut self.function, location));
+        let results = Vec::new();
+        let data = OpData { kind, operands, results, regions, shardings, accuracy, location };
         Ok(self.function.push_op(data, result_types))
     }
 

@@ -110,7 +110,7 @@ impl<'a> Resources<'a> {
             }
         };
         let length = bytes.len();
-        match Literal::dense(ty.clone(), bytes) {
+        match Literal::from_resource(&ty, bytes) {
             Some(literal) => Ok(literal),
             None => cursor.error_at(
                 start,

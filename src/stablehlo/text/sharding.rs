@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Parsed};
 use crate::stablehlo::Mesh;
 use crate::stablehlo::attribute::Attribute;
-use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, Sharding};
+use crate::stablehlo::op::{AxesMove, AxisRef, DimSharding, ReductionOp, Sharding};
 
 impl Cursor<'_> {
     /// `<["x"=2, "y"=2], device_ids=[…]>` of the mesh called `name`.
@@ -26,29 +26,25 @@ impl Cursor<'_> {
         Ok(Mesh { name, axes, device_ids })
     }
 
-    /// `<@mesh, [{"x"}, {}], replicated={"y"}>`.
+    /// `<@mesh, [{"x"}, {}], replicated={"y"}>`, or with `mesh<["x"=2, "y"=2]>` instead of `@mesh`.
     pub(super) fn bracketed_sharding(&mut self) -> Parsed<Sharding> {
         self.expect("<")?;
-        if self.peek_word() == "mesh" {
-            let at = self.offset();
-            return self.not_known(at, "a sharding with the mesh written inside");
-        }
-        let mesh = self.symbol()?;
+        let mesh = if self.eat_word("mesh") { self.mesh_in_place()? } else { self.symbol()? };
         self.expect(",")?;
         self.expect("[")?;
         let dims = self.list("]", Self::dim_sharding)?;
         let (mut replicated, mut unreduced) = (Vec::new(), Vec::new());
+        let mut reduction_op = ReductionOp::default();
         while self.eat(",") {
             let at = self.offset();
             let word = self.word("`replicated` or `unreduced`")?;
             self.expect("=")?;
-            if let reduction @ ("max" | "min") = self.peek_word() {
-                let what = format!("a sharding that is unreduced by {reduction}");
-                return self.not_known(at, what);
-            }
             let axes = match word {
                 "replicated" => &mut replicated,
-                "unreduced" => &mut unreduced,
+                "unreduced" => {
+                    reduction_op = self.reduction_op()?.unwrap_or_default();
+                    &mut unreduced
+                }
                 other => return self.not_known(at, format!("`{other}` of a sharding")),
             };
             if !axes.is_empty() {
@@ -57,7 +53,22 @@ impl Cursor<'_> {
             *axes = self.axis_refs()?;
         }
         self.expect(">")?;
-        Ok(Sharding { mesh, dims, replicated, unreduced })
+        Ok(Sharding { mesh, dims, replicated, unreduced, reduction_op })
+    }
+
+    /// `sum`, `max` or `min`, if one comes next.
+    pub(super) fn reduction_op(&mut self) -> Parsed<Option<ReductionOp>> {
+        let reduction_op = ReductionOp::from_name(self.peek_word());
+        if reduction_op.is_some() {
+            self.word("a reduction")?;
+        }
+        Ok(reduction_op)
+    }
+
+    /// The name of the mesh that is written here.
+    fn mesh_in_place(&mut self) -> Parsed<String> {
+        let mesh = self.mesh(String::new())?;
+        Ok(self.meshes.add_in_place(mesh))
     }
 
     /// `<manual_axes{…}>`, `<axis_ref_list{…}>` and the like, after `#sdy`.

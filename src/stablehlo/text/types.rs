@@ -1,8 +1,9 @@
 //! Types: `tensor<4x8xf32>`, `!stablehlo.token`, `tuple<…>`, `(types) -> types`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::attributes::float_text;
+use super::attributes::{float_text, free_bytes};
 use super::cursor::{Cursor, Parsed, leading};
 use crate::ifrt::{DType, Shape};
 use crate::stablehlo::{
@@ -12,7 +13,83 @@ use crate::stablehlo::{
 /// The most dimensions a tensor may have; bounds what is quadratic in them.
 const MAX_RANK: usize = 64;
 
-impl Cursor<'_> {
+/// The types of a text that have been read.
+#[derive(Default)]
+pub(super) struct Types<'a> {
+    /// Tensor types by their text, so that the many values of one type share it.
+    tensors: HashMap<&'a str, Type>,
+    /// What `!name = type` has defined. As with aliases of attributes, uses are paid for.
+    aliases: HashMap<&'a str, TypeAlias>,
+    /// Bytes of text that uses of aliases may still stand for.
+    budget: usize,
+}
+
+/// What a type alias stands for, and the length of its text.
+struct TypeAlias {
+    value: AliasedType,
+    text_bytes: usize,
+}
+
+#[derive(Clone)]
+enum AliasedType {
+    Type(Type),
+    Element(DType),
+    Quantized(Arc<Quantization>),
+}
+
+impl<'a> Cursor<'a> {
+    /// Reads `!name = type`.
+    pub(super) fn define_type(&mut self) -> Parsed<()> {
+        let start = self.offset();
+        let name = self.sigil_name('!', "an alias")?;
+        self.expect("=")?;
+        if self.types.aliases.is_empty() {
+            self.types.budget = free_bytes(self.raw().len());
+        }
+        let budget = self.types.budget;
+        let value = if self.at_quantization() {
+            AliasedType::Quantized(self.quantization()?)
+        } else if self.at_type_alias() {
+            self.type_alias()?
+        } else if self.at_type() {
+            AliasedType::Type(self.ty()?)
+        } else {
+            AliasedType::Element(self.dtype()?)
+        };
+        let text_bytes = self.offset() - start + (budget - self.types.budget);
+        if self.types.aliases.insert(name, TypeAlias { value, text_bytes }).is_some() {
+            return self.error_at(start, format!("!{name} is defined twice"));
+        }
+        Ok(())
+    }
+
+    /// Whether `!name` comes next, which is no type of a dialect.
+    fn at_type_alias(&mut self) -> bool {
+        let name = self.rest().strip_prefix('!').unwrap_or("");
+        let name = leading(name, |byte| byte.is_ascii_alphanumeric() || b"_$.".contains(&byte));
+        !name.is_empty() && !name.contains('.')
+    }
+
+    fn at_quantization(&mut self) -> bool {
+        self.rest().starts_with("!quant.")
+    }
+
+    /// What `!name`, which comes next, stands for.
+    fn type_alias(&mut self) -> Parsed<AliasedType> {
+        let start = self.offset();
+        let name = self.sigil_name('!', "an alias")?;
+        let Some(alias) = self.types.aliases.get(name) else {
+            return self.error_at(start, format!("!{name} is not defined before its use"));
+        };
+        let Some(left) = self.types.budget.checked_sub(alias.text_bytes) else {
+            return self.error_at(start, "aliases stand for much more text than there is");
+        };
+        self.types.budget = left;
+        Ok(alias.value.clone())
+    }
+}
+
+impl<'a> Cursor<'a> {
     /// Whether a type comes next, as far as the first word tells.
     pub(super) fn at_type(&mut self) -> bool {
         matches!(self.peek(), Some(b'!')) || matches!(self.peek_word(), "tensor" | "tuple")
@@ -21,6 +98,12 @@ impl Cursor<'_> {
     /// A type.
     pub(super) fn ty(&mut self) -> Parsed<Type> {
         let start = self.offset();
+        if self.at_type_alias() {
+            return match self.type_alias()? {
+                AliasedType::Type(ty) => Ok(ty),
+                _ => self.error_at(start, "this alias stands for the type of an element"),
+            };
+        }
         if self.eat("!") {
             let name = self.word("the name of a type")?;
             return match name {
@@ -63,6 +146,26 @@ impl Cursor<'_> {
 
     /// `tensor<4x8xf32>`, `tensor<4x?xf32>` or `tensor<4x8x!quant.uniform<…>>`.
     fn tensor(&mut self) -> Parsed<Type> {
+        let rest = self.rest();
+        let Some(end) = rest.bytes().position(|byte| byte == b'>') else {
+            return self.new_tensor();
+        };
+        // Types that contain others are longer than up to here, and are rare.
+        let text = &rest[..=end];
+        if let Some(ty) = self.types.tensors.get(text) {
+            let ty = ty.clone();
+            self.advance(text.len());
+            return Ok(ty);
+        }
+        let start = self.offset();
+        let ty = self.new_tensor()?;
+        if self.position() == start + text.len() {
+            self.types.tensors.insert(text, ty.clone());
+        }
+        Ok(ty)
+    }
+
+    fn new_tensor(&mut self) -> Parsed<Type> {
         let start = self.offset();
         self.expect_word("tensor")?;
         self.expect("<")?;
@@ -71,8 +174,7 @@ impl Cursor<'_> {
             return self.dynamic_tensor(dims);
         };
         let shape = Shape::new(sizes).or_else(|error| self.error_at(start, error.to_string()))?;
-        if self.peek() == Some(b'!') {
-            let quantization = Arc::new(self.quantization()?);
+        if let Some(quantization) = self.quantized_element()? {
             self.close_tensor()?;
             return match QuantizedTensorType::new(quantization, shape) {
                 Ok(ty) => Ok(Type::Quantized(ty)),
@@ -95,7 +197,7 @@ impl Cursor<'_> {
     /// The rest of `tensor<4x?xf32, #stablehlo.bounds<?, 8>>` after its dimensions.
     fn dynamic_tensor(&mut self, dims: Vec<Option<usize>>) -> Parsed<Type> {
         let at = self.offset();
-        if self.peek() == Some(b'!') {
+        if self.quantized_element()?.is_some() {
             return self.not_known(at, "a quantized tensor type that is not static");
         }
         let dtype = self.dtype()?;
@@ -122,9 +224,7 @@ impl Cursor<'_> {
             if close == "]" {
                 self.expect(">")?;
             }
-            let fits = bounds.len() == dims.len()
-                && dims.iter().zip(&bounds).all(|(dim, bound)| dim.is_none() || bound.is_none());
-            if !fits {
+            if bounds.is_empty() || !DynamicTensorType::are_bounds(&dims, &bounds) {
                 return self.error_at(at, "only dynamic dimensions have bounds, each one or `?`");
             }
         }
@@ -163,8 +263,21 @@ impl Cursor<'_> {
         }
     }
 
+    /// A quantized element type, or an alias of one, if it comes next.
+    fn quantized_element(&mut self) -> Parsed<Option<Arc<Quantization>>> {
+        let start = self.offset();
+        if self.at_type_alias() {
+            if let AliasedType::Quantized(quantization) = self.type_alias()? {
+                return Ok(Some(quantization));
+            }
+            self.seek(start);
+            return Ok(None);
+        }
+        if self.peek() == Some(b'!') { self.quantization().map(Some) } else { Ok(None) }
+    }
+
     /// `!quant.uniform<i8<-128:127>:f32:1, {0.5:3, 0.25}>`.
-    fn quantization(&mut self) -> Parsed<Quantization> {
+    fn quantization(&mut self) -> Parsed<Arc<Quantization>> {
         let start = self.offset();
         self.expect("!")?;
         let name = self.word("the name of a type")?;
@@ -191,6 +304,7 @@ impl Cursor<'_> {
         };
         self.expect(">")?;
         Quantization::new(storage, range, expressed, dimension, parameters)
+            .map(Arc::new)
             .or_else(|message| self.error_at(start, message))
     }
 
@@ -221,6 +335,12 @@ impl Cursor<'_> {
     /// An element type.
     pub(super) fn dtype(&mut self) -> Parsed<DType> {
         let start = self.offset();
+        if self.at_type_alias() {
+            return match self.type_alias()? {
+                AliasedType::Element(dtype) => Ok(dtype),
+                _ => self.error_at(start, "this alias stands for no element type"),
+            };
+        }
         let word = self.word("an element type")?;
         if word == "complex" {
             self.expect("<")?;

@@ -23,11 +23,13 @@ const MAX_OPS: usize = 1 << 22;
 ///
 /// # Errors
 /// `InvalidArgument` when there is no such function or calls nest too deep, `ResourceExhausted`
-/// when there are too many operations.
+/// when there are too many operations, `Unimplemented` when an array is to be in other memory than
+/// the device's.
 pub(crate) fn inline(module: &Module, entry: &str) -> Result<Function> {
     let source = module
         .function(entry)
         .ok_or_else(|| Status::invalid_argument(format!("the module has no function `{entry}`")))?;
+    in_device_memory(source)?;
     let mut inliner =
         Inliner { module, out: Function::empty(source.name.clone(), source.location) };
     inliner.out.public = source.public;
@@ -50,6 +52,20 @@ pub(crate) fn inline(module: &Module, entry: &str) -> Result<Function> {
     let mut function = inliner.out;
     drop_unused(&mut function);
     Ok(function)
+}
+
+/// Refuses a function whose parameters or results are to be elsewhere.
+fn in_device_memory(function: &Function) -> Result<()> {
+    let params = function.params.iter().map(|param| ("parameter", param.memory_kind.as_deref()));
+    let results = function.results.iter().map(|result| ("result", result.memory_kind.as_deref()));
+    let elsewhere = |&(_, kind): &(&str, Option<&str>)| kind.is_some_and(|kind| kind != "device");
+    match params.chain(results).find(elsewhere) {
+        Some((what, Some(kind))) => Err(Status::unimplemented(format!(
+            "`{}` has a {what} in memory of kind {kind:?}, there is only \"device\"",
+            function.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The tensors that a value of this type holds.
@@ -245,12 +261,9 @@ impl Inliner<'_> {
         let types: Vec<Type> =
             data.results.iter().flat_map(|&value| leaves(from.ty(value))).cloned().collect();
         let copy = OpData {
-            kind: data.kind.clone(),
-            operands,
-            results: Vec::with_capacity(types.len()),
             regions,
-            shardings: Vec::new(),
-            location: data.location,
+            accuracy: data.accuracy.clone(),
+            ..OpData::new(data.kind.clone(), operands, data.location)
         };
         let copy = self.out.push_op(copy, types);
         scope.bind_each(from, &data.results, &self.out.ops[copy].results);

@@ -25,15 +25,8 @@ pub(crate) fn piece(function: &Function, ops: &[Op], results: &[Value]) -> (Modu
     }
     main.params = parameters.iter().map(|&value| Param::plain(value)).collect();
     let types = results.iter().map(|&value| function.ty(value).clone());
-    main.results = types.map(|ty| ResultInfo { ty, sharding: None, hlo_sharding: None }).collect();
-    let returned = OpData {
-        kind: OpKind::Return,
-        operands: results.to_vec(),
-        results: Vec::new(),
-        regions: Vec::new(),
-        shardings: Vec::new(),
-        location: function.location,
-    };
+    main.results = types.map(ResultInfo::plain).collect();
+    let returned = OpData::new(OpKind::Return, results.to_vec(), function.location);
     let returned = main.push_op(returned, Vec::new());
     let body = &mut main.blocks[entry];
     body.arguments.clone_from(&parameters);
@@ -47,13 +40,6 @@ pub(crate) fn piece(function: &Function, ops: &[Op], results: &[Value]) -> (Modu
         functions: vec![main],
     };
     (module, parameters)
-}
-
-impl Param {
-    /// A parameter about which nothing is said.
-    fn plain(value: Value) -> Self {
-        Self { value, sharding: None, hlo_sharding: None, aliases_output: None, donated: false }
-    }
 }
 
 impl Function {
@@ -87,9 +73,7 @@ impl Function {
     ) {
         let op = Op::new(self.ops.len());
         self.values[value].def = ValueDef::Result(op, 0);
-        let (operands, regions, shardings) = (Vec::new(), Vec::new(), Vec::new());
-        let results = vec![value];
-        self.ops.push(OpData { kind, operands, results, regions, shardings, location });
+        self.ops.push(OpData { results: vec![value], ..OpData::new(kind, Vec::new(), location) });
         self.blocks[block].ops.insert(position, op);
     }
 }

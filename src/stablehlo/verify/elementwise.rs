@@ -3,7 +3,7 @@
 use super::Checked;
 use super::check::Check;
 use crate::ifrt::DType;
-use crate::stablehlo::op::{Binary, CompareType, Unary};
+use crate::stablehlo::op::{Accuracy, AccuracyMode, Binary, CompareType, Unary};
 
 /// The element types an operation takes.
 #[derive(Clone, Copy)]
@@ -105,9 +105,24 @@ pub(super) fn part(dtype: DType) -> DType {
     }
 }
 
+/// Tolerances are asked for by name, and none is negative.
+fn accuracy(check: &Check<'_>, asked: &Accuracy) -> Checked {
+    let Accuracy { mode, atol, rtol, ulps } = asked;
+    check.require(*atol >= 0.0 && *rtol >= 0.0 && *ulps >= 0, "", || {
+        format!("a tolerance is no number or less than 0: atol {atol}, rtol {rtol}, ulps {ulps}")
+    })?;
+    let has_tolerance = *atol > 0.0 || *rtol > 0.0 || *ulps > 0;
+    check.require(*mode == AccuracyMode::Tolerance || !has_tolerance, "", || {
+        format!("the accuracy {} has no tolerances", mode.name())
+    })
+}
+
 /// One operand.
 pub(super) fn unary(check: &Check<'_>, unary: Unary) -> Checked {
     check.counts(1, 1, 0)?;
+    if let Some(asked) = &check.data.accuracy {
+        accuracy(check, asked)?;
+    }
     let operand = check.operand(0)?;
     takes(check, unary_kinds(unary), operand.dtype)?;
     check.result_shape(operand.shape.dims(), "C1")?;

@@ -127,6 +127,13 @@ pub(super) fn dynamic_gather(check: &Check<'_>, gather: &Gather) -> Checked {
     let batch = indices_rank - usize::from(*index_vector_dim < indices_rank);
     let expected = batch + offset_dims.len();
     check.length("the dimensions of the result", result.shape.rank(), expected, "C13")?;
+    let found = result.shape.dims().iter().enumerate();
+    let found = found.filter(|(dim, _)| !offset_dims.contains(dim)).map(|(_, size)| size);
+    let expected = indices.shape.dims().iter().enumerate();
+    let expected = expected.filter(|(dim, _)| dim != index_vector_dim).map(|(_, size)| size);
+    check.require(found.eq(expected), "C13", || {
+        format!("the dimensions of {result} that are no offsets must be those of {indices}")
+    })?;
     check.result_dtype(operand.dtype, "C14")
 }
 

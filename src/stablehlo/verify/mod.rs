@@ -19,6 +19,7 @@ mod legacy;
 mod linalg;
 mod normalization;
 mod quantized;
+mod resharding;
 mod scope;
 mod shape;
 mod sharding;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::check::Check;
 use super::{Checked, about, asynchronous, call, chlo, collective, control, convolution, dynamic};
 use super::{elementwise, expectation, gather, legacy, linalg, normalization, quantized, shape};
-use super::{sharding, transfer, window};
+use super::{resharding, sharding, transfer, window};
 use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Block, Function, Module, Op, Value, ValueDef};
@@ -300,9 +300,10 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         }
         OpKind::ManualComputation(manual) => sharding::manual_computation(check, manual),
         OpKind::ShardingConstraint(constraint) => sharding::sharding_constraint(check, constraint),
-        OpKind::Reshard(reshard) => sharding::reshard(check, reshard),
+        OpKind::Reshard(reshard) => resharding::reshard(check, reshard),
         OpKind::ShardingGroup { .. } => sharding::sharding_group(check),
         OpKind::PropagationBarrier(direction) => sharding::propagation_barrier(check, *direction),
+        OpKind::DataFlowEdge(place) => sharding::data_flow_edge(check, place.as_deref()),
         OpKind::NamedComputation(named) => sharding::named_computation(check, named),
         OpKind::Chlo(operation) => chlo::operation(check, operation),
         OpKind::Expect(expectation) => expectation::expect(check, expectation),

@@ -6,7 +6,7 @@ use super::check::Check;
 use super::{Checked, VerifyError, shown};
 use crate::ifrt::Shape;
 use crate::stablehlo::op::{
-    AxisRef, ManualComputation, Move, NamedComputation, PropagationDirection, Reshard, Sharding,
+    AxisRef, ManualComputation, NamedComputation, PropagationDirection, Sharding,
 };
 use crate::stablehlo::{Location, Mesh, Module, TensorType, Type};
 
@@ -41,8 +41,7 @@ pub(super) fn meshes(module: &Module) -> Checked {
             let mut sorted = ids.clone();
             sorted.sort_unstable();
             let each_once = sorted.iter().enumerate().all(|(i, &id)| i64::try_from(i) == Ok(id));
-            // A mesh without axes may name the one device of everything on it.
-            let is_maximal = mesh.axes.is_empty() && ids.len() == 1 && ids[0] >= 0;
+            let is_maximal = mesh.is_maximal() && ids.iter().all(|&id| id >= 0);
             if !is_maximal && (ids.len() != devices || !each_once) {
                 return Err(error(format!("device_ids must name each of {devices} devices once")));
             }
@@ -56,12 +55,10 @@ pub(super) fn fits(module: &Module, sharding: &Sharding, ty: &Type) -> Result<()
     let mesh = module
         .mesh(&sharding.mesh)
         .ok_or_else(|| format!("its sharding names @{}, which is no mesh", sharding.mesh))?;
-    let rank = match ty {
-        Type::Tensor(ty) => ty.shape.rank(),
-        Type::Quantized(ty) => ty.shape().rank(),
-        Type::Dynamic(ty) => ty.dims.len(),
-        Type::Token | Type::Future(_) | Type::Tuple(_) => 0,
-    };
+    if mesh.is_maximal() {
+        return without_dimensions(sharding);
+    }
+    let rank = rank(ty);
     if sharding.dims.len() != rank {
         let found = sharding.dims.len();
         return Err(format!("its sharding has {found} dimensions, its type {ty} has {rank}"));
@@ -71,9 +68,32 @@ pub(super) fn fits(module: &Module, sharding: &Sharding, ty: &Type) -> Result<()
     distinct(mesh, axes, "its sharding")
 }
 
+/// Whether a sharding cuts nothing, as one that only says which device does something.
+fn without_dimensions(sharding: &Sharding) -> Result<(), String> {
+    let Sharding { dims, replicated, unreduced, .. } = sharding;
+    if dims.is_empty() && replicated.is_empty() && unreduced.is_empty() {
+        return Ok(());
+    }
+    Err("a sharding that only names a device has no dimensions and no axes".to_owned())
+}
+
+/// The number of dimensions that a sharding of a value of type `ty` has.
+fn rank(ty: &Type) -> usize {
+    match ty {
+        Type::Tensor(ty) => ty.shape.rank(),
+        Type::Quantized(ty) => ty.shape().rank(),
+        Type::Dynamic(ty) => ty.dims.len(),
+        Type::Tuple(types) => match types.as_slice() {
+            [ty] => rank(ty),
+            _ => 0,
+        },
+        Type::Token | Type::Future(_) => 0,
+    }
+}
+
 /// Whether the axes that `what` uses are some of a mesh, and none is used twice; the answer is
 /// what is wrong.
-fn distinct<'a>(
+pub(super) fn distinct<'a>(
     mesh: &Mesh,
     axes: impl Iterator<Item = &'a AxisRef>,
     what: &str,
@@ -98,7 +118,7 @@ fn distinct<'a>(
     }
 }
 
-fn size_of(mesh: &Mesh, axis: &str) -> Option<usize> {
+pub(super) fn size_of(mesh: &Mesh, axis: &str) -> Option<usize> {
     mesh.axes.iter().find(|(name, _)| name == axis).map(|(_, size)| *size)
 }
 
@@ -109,42 +129,6 @@ pub(super) fn sharding_constraint(check: &Check<'_>, sharding: &Sharding) -> Che
     check.equal("type of the result", operand, check.result(0)?, "")?;
     fits(check.module, sharding, &Type::Tensor(operand.clone()))
         .map_err(|message| check.error("", message))
-}
-
-/// `sdy.reshard` and the collectives of `sdy`.
-pub(super) fn reshard(check: &Check<'_>, reshard: &Reshard) -> Checked {
-    check.counts(1, 1, 0)?;
-    let operand = check.operand(0)?;
-    check.equal("type of the result", operand, check.result(0)?, "")?;
-    let refuse = |message| check.error("", message);
-    fits(check.module, &reshard.sharding, &Type::Tensor(operand.clone())).map_err(refuse)?;
-    let Some(mesh) = check.module.mesh(&reshard.sharding.mesh) else { return Ok(()) };
-    let rank = operand.shape.rank();
-    match &reshard.movement {
-        Move::Any | Move::CollectivePermute => Ok(()),
-        Move::AllGather(lists)
-        | Move::AllSlice(lists)
-        | Move::ReduceScatter(lists)
-        | Move::ShardedToUnreduced(lists) => {
-            check.length("the list of axes", lists.len(), rank, "")?;
-            distinct(mesh, lists.iter().flatten(), "it").map_err(refuse)
-        }
-        Move::AllReduce(axes) => distinct(mesh, axes.iter(), "it").map_err(refuse),
-        Move::ReplicatedToUnreduced(axes) => {
-            check.require(!axes.is_empty(), "", || "it names no axes".to_owned())?;
-            distinct(mesh, axes.iter(), "it").map_err(refuse)
-        }
-        Move::AllToAll(moves) => {
-            check.require(!moves.is_empty(), "", || "it moves nothing".to_owned())?;
-            let (from, to): (Vec<usize>, Vec<usize>) =
-                moves.iter().map(|axes| (axes.from, axes.to)).unzip();
-            let dims = [from.as_slice(), &to].concat();
-            check.in_range("the dimensions", &dims, rank, "")?;
-            check.unique("the dimensions", &dims, "")?;
-            check.sorted("the dimensions moved from", &from, "")?;
-            distinct(mesh, moves.iter().flat_map(|axes| &axes.axes), "it").map_err(refuse)
-        }
-    }
 }
 
 /// `sdy.sharding_group`.
@@ -160,6 +144,18 @@ pub(super) fn propagation_barrier(check: &Check<'_>, direction: PropagationDirec
     check.require(direction != PropagationDirection::Both, "", || {
         "a barrier that lets everything through is none".to_owned()
     })
+}
+
+/// `sdy.data_flow_edge`.
+pub(super) fn data_flow_edge(check: &Check<'_>, place: Option<&Sharding>) -> Checked {
+    check.counts(1, 1, 0)?;
+    let operand = check.operand(0)?;
+    check.equal("type of the result", operand, check.result(0)?, "")?;
+    match place {
+        Some(sharding) => fits(check.module, sharding, &Type::Tensor(operand.clone()))
+            .map_err(|message| check.error("", message)),
+        None => Ok(()),
+    }
 }
 
 /// `sdy.named_computation`: its body takes the operands and returns the results.
@@ -183,11 +179,16 @@ pub(super) fn named_computation(check: &Check<'_>, named: &NamedComputation) -> 
     Ok(())
 }
 
-/// The `sdy.sharding` of any operation has one entry per result.
+/// The `sdy.sharding` of any operation has one entry per result, or without results one that may
+/// name a device.
 pub(super) fn results(check: &Check<'_>) -> Checked {
     let shardings = &check.data.shardings;
     if shardings.is_empty() {
         return Ok(());
+    }
+    if let ([], [sharding]) = (check.data.results.as_slice(), shardings.as_slice()) {
+        let place = fits(check.module, sharding, &Type::Token);
+        return place.map_err(|message| check.error("", message));
     }
     check.length("sdy.sharding", shardings.len(), check.data.results.len(), "")?;
     for (i, (sharding, ty)) in shardings.iter().zip(check.result_types()).enumerate() {

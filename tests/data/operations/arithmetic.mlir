@@ -55,6 +55,26 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf64>) -> tensor<2xf32> {
   return %uniform_dequantize : tensor<2xf32>
 }
 // -----
+// How exact results are asked to be.
+func.func @main(%a: tensor<4xf32>) {
+  %0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>
+  %1 = stablehlo.tanh %a {result_accuracy = #stablehlo.result_accuracy<atol = 1.000000e-05, rtol = 5.000000e-01, ulps = 2, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<4xf32>
+  %2 = stablehlo.sine %a {result_accuracy = #stablehlo.result_accuracy<ulps = 4, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<4xf32>
+  return
+}
+// -----
+// refused: stablehlo.cosine
+func.func @main(%a: tensor<4xf32>) {
+  %0 = stablehlo.cosine %a {result_accuracy = #stablehlo.result_accuracy<ulps = -1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<4xf32>
+  return
+}
+// -----
+// refused: stablehlo.log
+func.func @main(%a: tensor<4xf32>) {
+  %0 = stablehlo.log %a {result_accuracy = #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>
+  return
+}
+// -----
 // refused: stablehlo.compare (C3)
 func.func @main(%v: tensor<3xf32>) {
   %0 = stablehlo.compare EQ, %v, %v, SIGNED : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>

@@ -157,6 +157,12 @@ func.func @main(%a: tensor<2x3xf32>, %k: tensor<4x1xi32>, %n: tensor<3xi32>) {
   return
 }
 // -----
+// refused: stablehlo.dynamic_gather (C13)
+func.func @main(%a: tensor<2x3xf32>, %k: tensor<4x1xi32>, %n: tensor<2xi32>) {
+  %0 = "stablehlo.dynamic_gather"(%a, %k, %n) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>}> : (tensor<2x3xf32>, tensor<4x1xi32>, tensor<2xi32>) -> tensor<5x2xf32>
+  return
+}
+// -----
 // refused: stablehlo.scatter (C2)
 func.func @main(%a: tensor<2x3xf32>, %k: tensor<4x1xi32>, %u: tensor<4x2xf32>) {
   %0 = "stablehlo.scatter"(%a, %k, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({

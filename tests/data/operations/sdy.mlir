@@ -56,6 +56,151 @@ module attributes {mhlo.num_partitions = 8 : i32} {
   }) : () -> ()
 }) : () -> ()
 // -----
+// Meshes written in place, a device for what has no results, a constant that is not to be folded.
+module {
+  sdy.mesh @named = <["x"=2, "y"=2]>
+  sdy.mesh @one = <[], device_ids=[1]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<mesh<["x"=2, "y"=2], device_ids=[3, 1, 2, 0]>, [{"x"}, {"y", ?}p1]>}, %b: tensor<8xf32> {sdy.sharding = #sdy.sharding<mesh<["x"=4]>, [{"x"}]>}) -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<mesh<["x"=2, "y"=2], device_ids=[3, 1, 2, 0]>, [{"x"}, {}], replicated={"y"}>}) {
+    %0 = stablehlo.add %b, %b {sdy.sharding = #sdy.sharding_per_value<[<@named, [{"y"}]>]>} : tensor<8xf32>
+    %1 = stablehlo.abs %b {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>} : tensor<8xf32>
+    stablehlo.custom_call @log(%b) {has_side_effect = true, sdy.sharding = #sdy.sharding_per_value<[<mesh<[], device_ids=[2]>, []>]>} : (tensor<8xf32>) -> ()
+    return %a : tensor<8x8xf32>
+  }
+}
+// -----
+// Which dimensions belong together, and where shardings meet.
+module {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>) {
+    %0 = stablehlo.custom_call @product(%a, %b) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, k], [k, j])->([i, j]) {i=8, j=16, k=4} reduction={k} blocked_propagation={i, j}, custom>} : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+    %2 = stablehlo.add %b, %b : tensor<4x16xf32>
+    %3 = sdy.data_flow_edge %0 sharding=<@mesh, [{"x", ?}, {?}]> : tensor<8x16xf32>
+    %4 = sdy.data_flow_edge %2 : tensor<4x16xf32>
+    %1:2 = stablehlo.custom_call @split(%a) {sdy.sharding_rule = #sdy.op_sharding_rule<([ij, k])->([i, jk], []) {i=4, j=2, k=4} need_replication={k} permutation={j}>} : (tensor<8x4xf32>) -> (tensor<4x8xf32>, tensor<f32>)
+    return
+  }
+}
+// -----
+// Reductions other than the sum.
+// jaxlib: unknown
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced=max{"x"}>}, %b: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], replicated={"y"}, unreduced=min{"x"}>}) {
+    %0 = sdy.all_reduce max {"x"} %a out_sharding=<@mesh, [{}]> : tensor<8xf32>
+    %1 = sdy.reduce_scatter min [{"x"}] %b out_sharding=<@mesh, [{"x"}]> : tensor<8xf32>
+    %2 = sdy.all_reduce sum {"y"} %b out_sharding=<@mesh, [{}], unreduced=max{"x"}> : tensor<8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.all_gather
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.all_gather [{"x"}, {}] %a out_sharding=<@mesh, [{"x"}, {"y"}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.all_gather
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.all_gather [{}, {}] %b out_sharding=<@mesh, [{}, {}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.all_gather
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.all_gather [{"x"}, {}] %a out_sharding=<@other, [{}, {"y"}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.all_slice
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.all_slice [{"x"}, {}] %b out_sharding=<@mesh, [{}, {"x"}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.all_to_all
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.all_to_all [{"y":(2)2}: 1->0] %a out_sharding=<@mesh, [{"x"}, {"y":(1)2}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.reduce_scatter
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.reduce_scatter [{}, {}] %a out_sharding=<@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.all_reduce
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.all_reduce {} %a out_sharding=<@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.sharded_to_unreduced
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.sharded_to_unreduced [{"x"}, {}] %a out_sharding=<@mesh, [{"x"}, {"y"}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.replicated_to_unreduced
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.replicated_to_unreduced {"x"} %b out_sharding=<@mesh, [{"y"}, {}], unreduced={"x"}> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.collective_permute
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
+  func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x8xf32>) {
+    %0 = sdy.collective_permute %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<8x8xf32>
+    return
+  }
+}
+// -----
+// refused: sdy.data_flow_edge
+module {
+  func.func @main(%a: tensor<8xf32>) {
+    %0 = sdy.data_flow_edge %a sharding=<@mesh, [{}]> : tensor<8xf32>
+    return
+  }
+}
+// -----
 // refused: sdy.manual_computation
 module {
   sdy.mesh @mesh = <["x"=2]>

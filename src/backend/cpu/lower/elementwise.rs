@@ -10,7 +10,7 @@ use crate::backend::cpu::tile::{Node, TILE, TileKernel};
 use crate::backend::cpu::view::View;
 use crate::ifrt::{DType, Result, Status};
 use crate::stablehlo::entity::Entity;
-use crate::stablehlo::op::Chlo;
+use crate::stablehlo::op::{Accuracy, AccuracyMode, Chlo};
 use crate::stablehlo::{OpData, OpKind, TensorType, Value};
 
 /// The loops of an elementwise operation.
@@ -94,11 +94,35 @@ fn tile_kernel(kind: &OpKind, from: DType, to: DType) -> Option<TileKernel> {
 }
 
 impl Lowering<'_> {
+    /// Whether the functions of elements of type `dtype`, of which there is one kind, are as exact
+    /// as an operation asks.
+    fn check_accuracy(&self, op: &OpData, asked: &Accuracy, dtype: DType) -> Result<()> {
+        /// What `kernels::math` promises, in units in the last place.
+        const ULPS: i64 = 2;
+        let mantissa_bits = match dtype {
+            DType::F64 => 52,
+            DType::F32 => 23,
+            DType::F16 => 10,
+            DType::BF16 => 7,
+            // Nothing is promised.
+            _ => 0,
+        };
+        if mantissa_bits > 0 && asked.is_met_by(ULPS, 2_f64.powi(-mantissa_bits))
+            || asked.mode != AccuracyMode::Tolerance
+        {
+            return Ok(());
+        }
+        Err(self.unimplemented_because(op, "within the tolerances that it asks for"))
+    }
+
     /// Adds an elementwise operation to a fusion group.
     pub(super) fn elementwise(&mut self, op: &OpData) -> Result<()> {
         let result = first(&op.results)?;
         let ty = self.tensor(result)?;
         let from = self.tensor(first(&op.operands)?)?.dtype;
+        if let Some(accuracy) = &op.accuracy {
+            self.check_accuracy(op, accuracy, from)?;
+        }
         if matches!(op.kind, OpKind::Convert) && from == ty.dtype {
             return self.alias(first(&op.operands)?, result);
         }

@@ -4,6 +4,7 @@ mod collective;
 mod control;
 mod elementwise;
 mod module;
+mod types;
 mod window;
 
 use super::read_main;

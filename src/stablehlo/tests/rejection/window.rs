@@ -169,3 +169,45 @@ fn reductions() {
         ],
     );
 }
+
+#[test]
+fn gathers_and_convolutions_whose_sizes_are_operands() {
+    refused_variants(
+        "stablehlo.dynamic_gather",
+        "%a: tensor<2x6x4xf32>, %i: tensor<2x3x1xi32>, %n: tensor<3xi64>",
+        "%0 = \"stablehlo.dynamic_gather\"(%a, %i, %n) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2>}> : (tensor<2x6x4xf32>, tensor<2x3x1xi32>, tensor<3xi64>) -> tensor<2x3x4xf32>",
+        &[
+            ("C1", "collapsed_slice_dims = [1]", "collapsed_slice_dims = [1, 2]"),
+            ("C2", "index_vector_dim = 2", "index_vector_dim = 4"),
+            ("C3", "start_index_map = [1]", "start_index_map = [1, 2]"),
+            ("C5", "offset_dims = [2]", "offset_dims = [3]"),
+            ("C6", "collapsed_slice_dims = [1]", "collapsed_slice_dims = [0]"),
+            ("C7", "collapsed_slice_dims = [1]", "collapsed_slice_dims = [3]"),
+            ("C10", "start_index_map = [1]", "start_index_map = [3]"),
+            ("C13", "-> tensor<2x3x4xf32>", "-> tensor<3x2x4xf32>"),
+            ("C14", "-> tensor<2x3x4xf32>", "-> tensor<2x3x4xf64>"),
+        ],
+    );
+    refused_variants(
+        "stablehlo.dynamic_conv",
+        "%a: tensor<2x6x6x4xf32>, %b: tensor<3x3x2x8xf32>, %p: tensor<2x2xi32>",
+        "%0 = \"stablehlo.dynamic_conv\"(%a, %b, %p) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 2 : i64, lhs_dilation = array<i64: 1, 1>, rhs_dilation = array<i64: 1, 1>, window_reversal = array<i1: false, false>, window_strides = array<i64: 2, 1>}> : (tensor<2x6x6x4xf32>, tensor<3x3x2x8xf32>, tensor<2x2xi32>) -> tensor<2x3x4x8xf32>",
+        &[
+            ("C2", "strides = array<i64: 2, 1>", "strides = array<i64: 2>"),
+            ("C3", "strides = array<i64: 2, 1>", "strides = array<i64: 2, 0>"),
+            ("C5", "lhs_dilation = array<i64: 1, 1>", "lhs_dilation = array<i64: 1>"),
+            ("C6", "lhs_dilation = array<i64: 1, 1>", "lhs_dilation = array<i64: 0, 1>"),
+            ("C7", "rhs_dilation = array<i64: 1, 1>", "rhs_dilation = array<i64: 1>"),
+            ("C8", "rhs_dilation = array<i64: 1, 1>", "rhs_dilation = array<i64: 0, 1>"),
+            ("C9", "array<i1: false, false>", "array<i1: false>"),
+            ("C11", "feature_group_count = 2", "feature_group_count = 3"),
+            ("C12", "[b, 0, 1, f]x", "[b, 0, f]x"),
+            ("C14", "feature_group_count = 2", "feature_group_count = 4"),
+            ("C17", "x[0, 1, i, o]", "x[0, i, o]"),
+            ("C19", "->[b, 0, 1, f]", "->[b, 0, f]"),
+            ("C21", "feature_group_count = 2", "feature_group_count = 0"),
+            ("C22", "batch_group_count = 1", "batch_group_count = 0"),
+            ("C23", "batch_group_count = 1", "batch_group_count = 2"),
+        ],
+    );
+}

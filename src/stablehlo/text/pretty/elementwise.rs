@@ -5,7 +5,7 @@ use crate::ifrt::DType;
 use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::text::cursor::Parsed;
 use crate::stablehlo::text::operation::{BodyReader, Statement};
-use crate::stablehlo::{TensorType, Type};
+use crate::stablehlo::{Literal, TensorType, Type};
 
 /// `%a, %b : type` or `%a, %b : (types) -> type`.
 pub(super) fn plain(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
@@ -13,27 +13,31 @@ pub(super) fn plain(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     attributes_and_types(reader, statement)
 }
 
-/// `dense<…> : type`.
+/// `dense<…> : type`; or as in the generic form, `() <{value = …}> : () -> type`.
 pub(super) fn constant(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    if reader.cursor.peek() == Some(b'(') {
+        return reader.generic();
+    }
     let mut statement = Statement {
         attributes: reader.cursor.optional_dictionary(reader.aliases)?,
         ..Statement::default()
     };
-    if reader.cursor.peek_word() != "dense" {
-        let at = reader.cursor.offset();
-        return match reader.cursor.attribute(reader.aliases)?.resolved() {
-            Attribute::Elements(literal) => {
-                statement.result_types = vec![Type::Tensor(literal.ty().clone())];
-                statement.set("value", Attribute::Elements(literal.clone()));
-                Ok(statement)
-            }
-            _ => reader.cursor.error_at(at, "expected `dense<…>`"),
-        };
-    }
-    let literal = reader.cursor.dense_literal()?;
+    let literal = literal(reader)?;
     statement.result_types = vec![Type::Tensor(literal.ty().clone())];
     statement.set("value", Attribute::Elements(literal));
     Ok(statement)
+}
+
+/// A constant: `dense<…>`, a resource, or an alias of one.
+pub(super) fn literal(reader: &mut BodyReader<'_, '_>) -> Parsed<Literal> {
+    if reader.cursor.peek_word() == "dense" {
+        return reader.cursor.dense_literal();
+    }
+    let at = reader.cursor.offset();
+    match reader.cursor.attribute(reader.aliases)?.resolved() {
+        Attribute::Elements(literal) => Ok(literal.clone()),
+        _ => reader.cursor.error_at(at, "expected `dense<…>`"),
+    }
 }
 
 /// `LT, %a, %b, SIGNED : (types) -> type`.

@@ -48,7 +48,7 @@ pub(super) fn read(reader: &mut BodyReader<'_, '_>, op: &str) -> Parsed<Statemen
     }
     let mut types = Vec::new();
     if is_constant {
-        let literal = reader.cursor.dense_literal()?;
+        let literal = super::elementwise::literal(reader)?;
         types.push(Type::Tensor(literal.ty().clone()));
         statement.set("value", Attribute::Elements(literal));
     } else {

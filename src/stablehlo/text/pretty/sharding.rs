@@ -37,6 +37,16 @@ pub(super) fn barrier(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     attributes_and_types(reader, statement)
 }
 
+/// `%a sharding=<@mesh, […]> : type`, with or without the sharding.
+pub(super) fn data_flow_edge(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
+    let mut statement = with_operands(vec![reader.operand()?]);
+    if reader.cursor.peek_word() == "sharding" {
+        named(reader, "sharding")?;
+        statement.set("sharding", Attribute::Sharding(reader.cursor.bracketed_sharding()?));
+    }
+    attributes_and_types(reader, statement)
+}
+
 /// `(%a) in_shardings=[…] out_shardings=[…] manual_axes={…} (%x: T) {…} : types`.
 pub(super) fn manual_computation(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
     let mut statement = with_operands(reader.operands_in_parentheses()?);
@@ -67,15 +77,13 @@ pub(super) fn named_computation(reader: &mut BodyReader<'_, '_>) -> Parsed<State
     attributes_and_types(reader, statement)
 }
 
-/// `[{"x"}, {}] %a out_sharding=<@mesh, […]> : type` of the collective called `op`.
+/// `[{"x"}, {}] %a out_sharding=<@mesh, […]> : type` of the collective called `op`; those that
+/// reduce may say how before the axes.
 pub(super) fn collective(reader: &mut BodyReader<'_, '_>, op: &str) -> Parsed<Statement> {
     let mut statement = Statement::default();
-    if let reduction @ ("sum" | "max" | "min") = reader.cursor.peek_word() {
-        let at = reader.cursor.offset();
-        if reduction != "sum" {
-            return reader.cursor.not_known(at, format!("sdy.{op} by {reduction}"));
-        }
-        reader.cursor.word("a reduction")?;
+    if let Some(reduction_op) = reader.cursor.reduction_op()? {
+        // The attribute is the number of the case.
+        statement.set("reduction_op", Attribute::Integer(reduction_op as i128, None));
     }
     match op {
         "all_reduce" => {

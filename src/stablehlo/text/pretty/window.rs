@@ -6,7 +6,7 @@ use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::op::{Binary, OpKind};
 use crate::stablehlo::text::cursor::Parsed;
 use crate::stablehlo::text::operation::{BodyReader, Statement};
-use crate::stablehlo::{Literal, OpData, TensorType, Type, ValueData, ValueDef, build};
+use crate::stablehlo::{Literal, TensorType, Type, build};
 
 /// `%a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : types`.
 pub(super) fn dot_general(reader: &mut BodyReader<'_, '_>) -> Parsed<Statement> {
@@ -184,39 +184,12 @@ fn apply(
         }
         None => return reader.cursor.not_known(at, name),
     };
-    let Some(ty) = statement.operands.get(1).and_then(|&init| reader.function.tensor(init)) else {
-        return reader.cursor.error_at(at, "a reduction needs an input and an init value");
+    let input = statement.operands.first().map(|&input| reader.function.ty(input));
+    let Some(element) = input.and_then(Type::element) else {
+        return reader.cursor.error_at(at, "a reduction needs an input that is a tensor");
     };
-    let ty = Type::Tensor(TensorType::new(ty.dtype, Shape::scalar()));
     let location = reader.cursor.location(at);
-    let (region, block) = reader.function.push_region();
-    let operands = vec![
-        reader.function.push_argument(block, ty.clone()),
-        reader.function.push_argument(block, ty.clone()),
-    ];
-    let function = &mut reader.function;
-    let data = OpData {
-        kind,
-        operands,
-        results: Vec::new(),
-        regions: Vec::new(),
-        shardings: Vec::new(),
-        location,
-    };
-    let op = function.ops.push(data);
-    let result = function.values.push(ValueData { ty, def: ValueDef::Result(op, 0) });
-    function.ops[op].results.push(result);
-    let data = OpData {
-        kind: OpKind::Return,
-        operands: vec![result],
-        results: Vec::new(),
-        regions: Vec::new(),
-        shardings: Vec::new(),
-        location,
-    };
-    let ret = function.ops.push(data);
-    function.blocks[block].ops.extend([op, ret]);
-    statement.regions.push(region);
+    statement.regions.push(reader.function.push_reducer(kind, element, location));
     Ok(())
 }
 

@@ -55,14 +55,7 @@ impl<'f> Builder<'f> {
         regions: Vec<Region>,
         types: Vec<Type>,
     ) -> Vec<Value> {
-        let data = OpData {
-            kind,
-            operands: operands.to_vec(),
-            results: Vec::with_capacity(types.len()),
-            regions,
-            shardings: Vec::new(),
-            location: self.location,
-        };
+        let data = OpData { regions, ..OpData::new(kind, operands.to_vec(), self.location) };
         let op = self.function.push_op(data, types);
         self.function.blocks[self.block].ops.push(op);
         self.function.ops[op].results.clone()

@@ -250,12 +250,9 @@ impl Simplifier<'_> {
             .map(|i| self.result_type(data, operands, &returned, i))
             .collect::<Result<Vec<_>>>()?;
         let copy = OpData {
-            kind: data.kind.clone(),
-            operands: operands.to_vec(),
-            results: Vec::new(),
             regions,
-            shardings: Vec::new(),
-            location: data.location,
+            accuracy: data.accuracy.clone(),
+            ..OpData::new(data.kind.clone(), operands.to_vec(), data.location)
         };
         let copy = self.target.push_op(copy, types);
         self.target.blocks[to].ops.push(copy);
@@ -365,6 +362,6 @@ fn unknown() -> Status {
     Status::unimplemented("a shape that depends on values which are not known before it runs")
 }
 
-fn shape(dims: impl Into<Box<[usize]>>) -> Result<Shape> {
+fn shape(dims: impl Into<std::sync::Arc<[usize]>>) -> Result<Shape> {
     Shape::new(dims).map_err(|error| Status::wrap(Code::ResourceExhausted, error))
 }
