@@ -113,6 +113,11 @@ pub struct NamedAttribute {
 }
 
 impl Attribute {
+    /// A place in some source as the value of an attribute, whose content is not kept.
+    pub(super) fn location() -> Self {
+        Self::Opaque("loc(unknown)".to_owned())
+    }
+
     /// The attribute itself, through any alias.
     pub fn resolved(&self) -> &Self {
         let mut attribute = self;

@@ -43,7 +43,7 @@ impl<'a> Pool<'a> {
             // A location, of which the operations keep the line and column.
             10..=15 | 22 => {
                 cursor.take(cursor.remaining())?;
-                Attribute::Opaque("loc".to_owned())
+                Attribute::location()
             }
             16 => self.resource(cursor)?,
             17 => self.dense_array(cursor)?,
@@ -129,6 +129,7 @@ impl<'a> Pool<'a> {
     }
 
     fn type_attribute(&mut self, cursor: &mut Cursor<'a>) -> Read<Attribute> {
+        let at = cursor.offset();
         Ok(match self.mlir_type(cursor)? {
             MlirType::Value(ty) => Attribute::Type(ty),
             MlirType::Function(operands, results) => Attribute::FunctionType(operands, results),
@@ -136,7 +137,9 @@ impl<'a> Pool<'a> {
             MlirType::Index => Attribute::Opaque("index".to_owned()),
             MlirType::Tf32 => Attribute::Opaque("tf32".to_owned()),
             MlirType::Quantized(element) => Attribute::Opaque(element.to_string()),
-            MlirType::Layout(size) => Attribute::Opaque(format!("tensor<{size}xindex>")),
+            MlirType::Layout(_) => {
+                return Err(cursor.not_known(at, "a list of the type index as an attribute"));
+            }
             MlirType::None => Attribute::Opaque("none".to_owned()),
         })
     }

@@ -218,6 +218,16 @@ fn constants_may_be_resources() {
 }
 
 #[test]
+fn attributes_of_any_kind_are_the_same_as_in_text() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/attributes");
+    let text = parse(&std::fs::read_to_string(root.join("program.mlir")).unwrap()).unwrap();
+    let bytes = std::fs::read(root.join("1.17.0.mlirbc")).unwrap();
+    let module = parse_bytecode(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(module.to_string(), text.to_string());
+    reads_back(&module);
+}
+
+#[test]
 fn lines_and_columns_of_files_are_kept() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/locations");
     for version in ["0.9.0", "0.14.0", "1.17.0"] {

@@ -19,7 +19,8 @@ pub(super) fn programs() -> Vec<String> {
 
 /// Those of them that jaxlib has bytecode of, as bytecode, and what is beside them.
 pub(super) fn artifacts() -> Vec<Vec<u8>> {
-    let folders = ["bytecode", "../resources", "../rewritten"].map(|folder| root().join(folder));
+    let folders = ["bytecode", "../attributes", "../resources", "../rewritten"]
+        .map(|folder| root().join(folder));
     let files = folders.into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let paths = files.map(|file| file.unwrap().path());
     let bytecode = paths.filter(|path| path.extension().is_some_and(|found| found == "mlirbc"));

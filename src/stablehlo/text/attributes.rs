@@ -176,7 +176,15 @@ impl<'a> Cursor<'a> {
                 "dense_resource" => aliases.resources.literal(self).map(Attribute::Elements),
                 "array" => self.dense_array(),
                 word @ ("sparse" | "affine_map" | "affine_set" | "opaque" | "strided"
-                | "distinct" | "loc") => self.not_known(start, format!("the attribute {word}")),
+                | "distinct") => self.not_known(start, format!("the attribute {word}")),
+                "loc" => {
+                    self.skip_location()?;
+                    Ok(Attribute::location())
+                }
+                _ if self.at_quantization() => {
+                    let quantization = self.quantization()?;
+                    Ok(Attribute::Opaque(quantization.to_string()))
+                }
                 _ if self.at_type() => self.ty().map(Attribute::Type),
                 // A bare scalar type, such as the precision of a product.
                 word if PrecisionType::from_name(word).is_some()

@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
         !name.is_empty() && !name.contains('.')
     }
 
-    fn at_quantization(&mut self) -> bool {
+    pub(super) fn at_quantization(&mut self) -> bool {
         self.rest().starts_with("!quant.")
     }
 
@@ -277,7 +277,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `!quant.uniform<i8<-128:127>:f32:1, {0.5:3, 0.25}>`.
-    fn quantization(&mut self) -> Parsed<Arc<Quantization>> {
+    pub(super) fn quantization(&mut self) -> Parsed<Arc<Quantization>> {
         let start = self.offset();
         self.expect("!")?;
         let name = self.word("the name of a type")?;
