@@ -44,6 +44,7 @@ impl Frame {
         context: &dyn CollectiveContext,
     ) -> Result<Vec<Arc<Block>>> {
         self.slots.resize_with(program.num_slots, Storage::default);
+        self.scratch.random_numbers = 0;
         self.iterations.clear();
         self.iterations.resize(program.num_collectives, 0);
         for (slot, block) in &program.constants {

@@ -204,7 +204,7 @@ impl FusedLoop {
         count: usize,
         scratch: &mut Scratch,
     ) {
-        let Scratch { registers, tiles } = scratch;
+        let Scratch { registers, tiles, .. } = scratch;
         tiles.reserve(self.sources.len());
         for (index, source) in self.sources.iter().enumerate() {
             // The same element everywhere: filled once for all tiles.

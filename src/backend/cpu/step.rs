@@ -60,6 +60,8 @@ pub(crate) struct Scratch {
     pub(crate) registers: Registers,
     /// What their inputs are gathered into.
     pub(crate) tiles: Registers,
+    /// How many random numbers the launch has drawn so far.
+    pub(crate) random_numbers: u64,
 }
 
 /// One step.

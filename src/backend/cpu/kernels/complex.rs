@@ -1,6 +1,7 @@
 //! Complex numbers: pairs of a real and an imaginary part of 32 or 64 bits.
 //!
-//! They have no order. The absolute value is C's `hypot`: an infinite part makes it infinite
+//! They are not compared but for equality; `maximum` and `minimum` are by the real part, then by the
+//! imaginary one, as the specification has it. The absolute value is C's `hypot`: an infinite part makes it infinite
 //! whatever the other is. Products are of the textbook, quotients are scaled so that they
 //! overflow only when the result does.
 
@@ -53,7 +54,8 @@ pub(super) fn compare(direction: Direction, dtype: DType) -> Option<BinaryKernel
     part!(dtype, part => part::compare(direction), _ => None)
 }
 
-/// The kernel of a conversion to complex numbers, if there is one.
+/// The kernel of a conversion from or to complex numbers, if there is one. What a complex number
+/// becomes is what its real part does, but for a boolean, which is whether it is not zero.
 pub(super) fn convert(from: DType, to: DType) -> Option<UnaryKernel> {
     match (from, to) {
         (DType::C64, DType::C128) => Some(|a, out| {
@@ -77,6 +79,7 @@ pub(super) fn convert(from: DType, to: DType) -> Option<UnaryKernel> {
             }),
             _ => None
         ),
+        (DType::C64 | DType::C128, to) => part!(from, part => part::real_part_to(to), _ => None),
         _ => None,
     }
 }
@@ -121,6 +124,21 @@ macro_rules! complex {
                 })
             }
 
+            pub(super) fn real_part_to(to: DType) -> Option<UnaryKernel> {
+                if to == DType::Bool {
+                    return Some(|a, out| {
+                        map(a, out, |z: Number| Bool::from(z != Number::default()));
+                    });
+                }
+                with_element!(
+                    to,
+                    T => Some(|a, out| {
+                        map(a, out, |z: Number| <$part as Convert<T>>::convert(z.re));
+                    }),
+                    _ => None
+                )
+            }
+
             /// Applies a function of wide numbers and rounds.
             fn through(
                 a: &[u8],
@@ -141,7 +159,18 @@ macro_rules! complex {
             pub(super) fn binary(op: Binary) -> Option<BinaryKernel> {
                 Some(match op {
                     Binary::Add => |a, b, out| zip(a, b, out, |a: Number, b| a + b),
+                    Binary::Atan2 => |a, b, out| {
+                        zip(a, b, out, |y: Number, x| {
+                            rounded(complex_math::atan2(widened(y), widened(x)))
+                        });
+                    },
                     Binary::Divide => |a, b, out| zip(a, b, out, quotient),
+                    Binary::Maximum => |a, b, out| {
+                        zip(a, b, out, |a: Number, b| if precedes(a, b) { b } else { a });
+                    },
+                    Binary::Minimum => |a, b, out| {
+                        zip(a, b, out, |a: Number, b| if precedes(b, a) { b } else { a });
+                    },
                     Binary::Multiply => |a, b, out| zip(a, b, out, |a: Number, b| a * b),
                     Binary::Power => |a, b, out| {
                         zip(a, b, out, |a: Number, b| {
@@ -151,6 +180,11 @@ macro_rules! complex {
                     Binary::Subtract => |a, b, out| zip(a, b, out, |a: Number, b| a - b),
                     _ => return None,
                 })
+            }
+
+            /// Whether `a` comes before `b` in lexicographic order.
+            fn precedes(a: Number, b: Number) -> bool {
+                (a.re, a.im) < (b.re, b.im)
             }
 
             pub(super) fn compare(direction: Direction) -> Option<BinaryKernel> {
@@ -269,6 +303,23 @@ mod tests {
     }
 
     #[test]
+    fn extremes_are_by_the_real_part_and_then_by_the_imaginary_one() {
+        let number = Complex::<f32>::new;
+        let a = [number(1.0, 5.0), number(1.0, -5.0), number(-2.0, 9.0)];
+        let b = [number(2.0, 0.0), number(1.0, -4.0), number(-3.0, 10.0)];
+        let greater: Vec<Complex<f32>> = run2(binary(Binary::Maximum, DType::C64), &a, &b);
+        assert_eq!(greater, [b[0], b[1], a[2]]);
+        let less: Vec<Complex<f32>> = run2(binary(Binary::Minimum, DType::C64), &a, &b);
+        assert_eq!(less, [a[0], a[1], b[2]]);
+        // The angle of a real point is that of real numbers.
+        let (y, x) = ([number(1.0, 0.0), number(1.0, 0.0)], [number(-1.0, 0.0), number(2.0, 0.0)]);
+        let angles: Vec<Complex<f32>> = run2(binary(Binary::Atan2, DType::C64), &y, &x);
+        for (angle, expected) in angles.iter().zip([1.0_f32.atan2(-1.0), 1.0_f32.atan2(2.0)]) {
+            assert!((angle - expected).norm() < 1e-6, "{angle} for {expected}");
+        }
+    }
+
+    #[test]
     fn parts_are_put_together_and_only_equality_compares() {
         let (re, im) = ([1.0_f32, 2.0], [3.0_f32, f32::NAN]);
         let numbers: Vec<Complex<f32>> = run2(from_parts(DType::F32), &re, &im);
@@ -278,7 +329,11 @@ mod tests {
         assert!(compare(Direction::Lt, DType::C64).is_none());
         let converted: Vec<Complex<f64>> = run1(convert(DType::S32, DType::C128), &[-7_i32]);
         assert_eq!(converted, [Complex::new(-7.0, 0.0)]);
-        assert!(convert(DType::C64, DType::F32).is_none());
+        let numbers =
+            [Complex::new(-2.75_f32, 9.0), Complex::new(0.0, 0.5), Complex::new(0.0, -0.0)];
+        assert_eq!(run1::<_, f64>(convert(DType::C64, DType::F64), &numbers), [-2.75, 0.0, 0.0]);
+        assert_eq!(run1::<_, i16>(convert(DType::C64, DType::S16), &numbers), [-2, 0, 0]);
+        assert_eq!(run1::<_, u8>(convert(DType::C64, DType::Bool), &numbers), [1, 1, 0]);
         assert!(unary(Unary::Floor, DType::C64).is_none());
     }
 }

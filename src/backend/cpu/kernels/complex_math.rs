@@ -166,6 +166,12 @@ pub(super) fn power(base: Number, exponent: Number) -> Number {
     }
 }
 
+/// `-i log((x + i y) / √(x² + y²))`.
+pub(super) fn atan2(y: Number, x: Number) -> Number {
+    let i = Number::i();
+    -i * log((x + i * y) / sqrt(x * x + y * y))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

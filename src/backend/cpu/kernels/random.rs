@@ -1,4 +1,4 @@
-//! `rng_bit_generator`: counters encrypted by Threefry-2x32 or Philox-4x32.
+//! `rng_bit_generator` and `rng`: counters encrypted by Threefry-2x32 or Philox-4x32.
 //!
 //! Both ciphers are those of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
 //! 1, 2, 3" (SC 2011). How a state becomes keys and counters, and in which order words become
@@ -7,31 +7,36 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "these casts take words and numbers apart")]
 
-use bytemuck::{Pod, cast_slice_mut};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
+use super::convert::Convert;
+use super::element::{Float, Integer, with_float, with_integer};
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::ifrt::DType;
-use crate::stablehlo::op::RngAlgorithm;
+use crate::stablehlo::op::{RngAlgorithm, RngDistribution};
 
-/// The generator of an array of integers.
+/// The generator of an array of bits.
 #[derive(Debug)]
 pub(crate) struct BitGenerator {
     generate: fn(&Self, &mut [u64], &mut [u8]),
     dims: Vec<usize>,
+    /// The bits that an element of one byte has.
+    used: u8,
 }
 
 impl BitGenerator {
-    /// The generator of arrays of `dims`, if the element type is an integer of whole bytes and
-    /// the algorithm takes a state of `state_words` words.
+    /// The generator of arrays of `dims`, if the element type is an integer or a float, whose bits
+    /// are then any, and the algorithm takes a state of `state_words` words.
     pub(crate) fn new(
         algorithm: RngAlgorithm,
         state_words: usize,
         dtype: DType,
         dims: &[usize],
     ) -> Option<Self> {
-        if !dtype.is_integer() || dtype.bit_width() < 8 {
+        if !dtype.is_integer() && !dtype.is_float() {
             return None;
         }
+        let used = u8::MAX >> 8_usize.saturating_sub(dtype.bit_width());
         let width = dtype.size_bytes();
         let generate: fn(&Self, &mut [u64], &mut [u8]) = match (algorithm, state_words, width) {
             (RngAlgorithm::ThreeFry, 2, 1) => threefry_words::<u8>,
@@ -49,7 +54,7 @@ impl BitGenerator {
             },
             _ => return None,
         };
-        Some(Self { generate, dims: dims.to_vec() })
+        Some(Self { generate, dims: dims.to_vec(), used })
     }
 }
 
@@ -58,6 +63,109 @@ impl Kernel for BitGenerator {
         if let ([state], [next, bits]) = (inputs, outputs) {
             next.copy_from_slice(state.bytes());
             (self.generate)(self, cast_slice_mut(next), bits);
+            if self.used != u8::MAX {
+                bits.iter_mut().for_each(|byte| *byte &= self.used);
+            }
+        }
+    }
+}
+
+/// `rng`: numbers from a stream of this operation's own, the same at every launch; those of later
+/// turns of a loop come after those of earlier ones. A program that wants others passes a key to
+/// `rng_bit_generator`.
+#[derive(Debug)]
+pub(crate) struct Rng {
+    distribution: RngDistribution,
+    /// Which of the program's streams this is.
+    stream: u64,
+    fill: fn(&Self, u64, &[u8], &[u8], &mut [u8]),
+}
+
+impl Rng {
+    /// The generator of numbers of an element type, if it has one.
+    pub(crate) fn new(distribution: RngDistribution, dtype: DType, stream: u64) -> Option<Self> {
+        let fill: fn(&Self, u64, &[u8], &[u8], &mut [u8]) = match (distribution, dtype) {
+            (RngDistribution::Uniform, DType::Bool) => Self::fill_booleans,
+            (RngDistribution::Uniform, dtype) => with_integer!(
+                dtype,
+                T => Self::fill_integers::<T>,
+                _ => with_float!(dtype, T => Self::fill_floats::<T>, _ => return None)
+            ),
+            (RngDistribution::Normal, dtype) => {
+                with_float!(dtype, T => Self::fill_floats::<T>, _ => return None)
+            }
+        };
+        Some(Self { distribution, stream, fill })
+    }
+
+    /// The words of a block, of which each makes as many elements as it has words.
+    fn block(&self, first: u64, index: usize) -> [u32; 4] {
+        let [low, high] = [first.wrapping_add(index as u64), self.stream].map(split);
+        philox_block([0; 2], [low[0], low[1], high[0], high[1]])
+    }
+
+    /// Either of both.
+    fn fill_booleans(&self, first: u64, a: &[u8], b: &[u8], out: &mut [u8]) {
+        for (index, out) in out.iter_mut().enumerate() {
+            let [word, ..] = self.block(first, index);
+            *out = if word & 1 == 0 { a[0] } else { b[0] };
+        }
+    }
+
+    /// From `a` on and below `b`; `a` when nothing is.
+    fn fill_integers<T: Integer + Convert<i64>>(
+        &self,
+        first: u64,
+        a: &[u8],
+        b: &[u8],
+        out: &mut [u8],
+    ) where
+        i64: Convert<T>,
+    {
+        let (&[a], &[b]) = (cast_slice::<_, T>(a), cast_slice::<_, T>(b)) else { return };
+        let a: i64 = a.convert();
+        let b: i64 = b.convert();
+        // Unsigned numbers of 64 bits have passed through signed ones: the distance is right.
+        let count = b.wrapping_sub(a).cast_unsigned();
+        for (index, out) in cast_slice_mut::<_, T>(out).iter_mut().enumerate() {
+            let [low, high, ..] = self.block(first, index);
+            let share = (u128::from(join([low, high])) * u128::from(count)) >> 64;
+            *out = a.wrapping_add((share as u64).cast_signed()).convert();
+        }
+    }
+
+    /// From `a` on and below `b`, or about `a` with a standard deviation of `b`.
+    fn fill_floats<T: Float + Convert<f64>>(&self, first: u64, a: &[u8], b: &[u8], out: &mut [u8])
+    where
+        f64: Convert<T>,
+    {
+        let (&[start], &[end]) = (cast_slice::<_, T>(a), cast_slice::<_, T>(b)) else { return };
+        let (a, b): (f64, f64) = (start.convert(), end.convert());
+        for (index, out) in cast_slice_mut::<_, T>(out).iter_mut().enumerate() {
+            let [w, x, y, z] = self.block(first, index);
+            let [u, v] = [[w, x], [y, z]].map(|words| (join(words) >> 11) as f64 / 2_f64.powi(53));
+            *out = match self.distribution {
+                RngDistribution::Uniform => {
+                    let value: T = (a + (b - a) * u).convert();
+                    // Rounding may reach what is not to be reached.
+                    if value >= end { start } else { value }
+                }
+                // The transform of Box and Muller.
+                RngDistribution::Normal => {
+                    let radius = (-2.0 * (1.0 - u).ln()).sqrt();
+                    (a + b * radius * (std::f64::consts::TAU * v).cos()).convert()
+                }
+            };
+        }
+    }
+}
+
+impl Kernel for Rng {
+    fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], scratch: &mut Scratch) {
+        if let ([a, b, ..], [out]) = (inputs, outputs) {
+            let first = scratch.random_numbers;
+            scratch.random_numbers = first.wrapping_add(out.len() as u64);
+            (self.fill)(self, first, a.bytes(), b.bytes(), out);
         }
     }
 }
@@ -186,8 +294,6 @@ fn philox_block(mut key: [u32; 2], mut block: [u32; 4]) -> [u32; 4] {
 
 #[cfg(test)]
 mod tests {
-    use bytemuck::cast_slice;
-
     use super::*;
 
     fn run<T: Pod + Default>(
@@ -287,11 +393,70 @@ mod tests {
     }
 
     #[test]
+    fn narrow_elements_are_the_low_bits_of_bytes() {
+        let (_, bytes) = run::<u8>(RngAlgorithm::Philox, &[3, 5], DType::U8, &[40]);
+        for (dtype, used) in [(DType::U4, 15), (DType::S2, 3), (DType::F6E2M3FN, 63)] {
+            let (_, bits) = run::<u8>(RngAlgorithm::Philox, &[3, 5], dtype, &[40]);
+            assert_eq!(bits, bytes.iter().map(|byte| byte & used).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn what_has_no_defined_bits_is_declined() {
         let new = |algorithm, words, dtype| BitGenerator::new(algorithm, words, dtype, &[4]);
-        assert!(new(RngAlgorithm::Philox, 3, DType::F32).is_none());
-        assert!(new(RngAlgorithm::Philox, 3, DType::U4).is_none());
+        assert!(new(RngAlgorithm::Philox, 3, DType::Bool).is_none());
+        assert!(new(RngAlgorithm::Philox, 3, DType::C64).is_none());
         assert!(new(RngAlgorithm::Default, 4, DType::U32).is_none());
         assert!(new(RngAlgorithm::ThreeFry, 3, DType::U32).is_none());
+    }
+
+    fn drawn<T: Pod + Default>(
+        distribution: RngDistribution,
+        dtype: DType,
+        [a, b]: [T; 2],
+        scratch: &mut Scratch,
+    ) -> Vec<T> {
+        let mut out = vec![T::default(); 4000];
+        Rng::new(distribution, dtype, 5).unwrap().run(
+            &[Input::Bytes(cast_slice(&[a])), Input::Bytes(cast_slice(&[b]))],
+            &mut [cast_slice_mut(&mut out)],
+            scratch,
+        );
+        out
+    }
+
+    #[test]
+    fn uniform_numbers_lie_between_their_bounds_everywhere() {
+        use RngDistribution::Uniform;
+        let mut scratch = Scratch::default();
+        let numbers = drawn(Uniform, DType::F32, [-2.0_f32, 6.0], &mut scratch);
+        assert!(numbers.iter().all(|x| (-2.0..6.0).contains(x)));
+        let mean = numbers.iter().map(|&x| f64::from(x)).sum::<f64>() / 4000.0;
+        assert!((mean - 2.0).abs() < 0.15, "{mean}");
+        let numbers = drawn(Uniform, DType::S8, [-3_i8, 2], &mut scratch);
+        for value in -3..2 {
+            let count = numbers.iter().filter(|&&x| x == value).count();
+            assert!((650..950).contains(&count), "{count} are {value}");
+        }
+        let numbers = drawn(Uniform, DType::U64, [u64::MAX - 2, u64::MAX], &mut scratch);
+        assert!(numbers.iter().all(|&x| x == u64::MAX - 2 || x == u64::MAX - 1));
+        assert!(numbers.contains(&(u64::MAX - 1)) && numbers.contains(&(u64::MAX - 2)));
+        assert_eq!(drawn(Uniform, DType::S32, [7, 7], &mut scratch), [7; 4000]);
+        let booleans = drawn(Uniform, DType::Bool, [0_u8, 1], &mut scratch);
+        assert!((1800..2200).contains(&booleans.iter().filter(|&&x| x == 1).count()));
+    }
+
+    #[test]
+    fn normal_numbers_have_their_mean_and_deviation() {
+        let mut scratch = Scratch::default();
+        let numbers = drawn(RngDistribution::Normal, DType::F64, [3.0, 2.0], &mut scratch);
+        let mean = numbers.iter().sum::<f64>() / 4000.0;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4000.0;
+        assert!((mean - 3.0).abs() < 0.15 && (variance - 4.0).abs() < 0.4, "{mean} {variance}");
+        let next = drawn(RngDistribution::Normal, DType::F64, [3.0, 2.0], &mut scratch);
+        assert!(numbers.iter().zip(&next).all(|(x, y)| x != y), "a loop draws new numbers");
+        let again = drawn(RngDistribution::Normal, DType::F64, [3.0, 2.0], &mut Scratch::default());
+        assert_eq!(numbers, again, "a launch draws the same ones");
+        assert!(Rng::new(RngDistribution::Normal, DType::S32, 0).is_none());
     }
 }

@@ -56,6 +56,47 @@ struct Rows {
     len: usize,
 }
 
+/// Updates and the rows they go to, sorted by blocks of rows, within one by their order.
+struct SortedUpdates {
+    sorted: Vec<(usize, usize)>,
+    /// Per block, where its updates end.
+    ends: Vec<usize>,
+}
+
+impl SortedUpdates {
+    fn of_block(&self, block: usize) -> &[(usize, usize)] {
+        let start = block.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.sorted[start..self.ends[block]]
+    }
+}
+
+impl Rows {
+    /// Those of `count` updates that go to a row of the operand.
+    fn updates_by_block(self, indices: &[u8], count: usize, per_block: usize) -> SortedUpdates {
+        let row = |update| {
+            let row = usize::try_from(self.reader.read(indices, update)).ok();
+            row.filter(|&row| row < self.count)
+        };
+        // Where the updates of a block begin, which moves to where they end.
+        let mut places = vec![0; self.count.div_ceil(per_block) + 1];
+        for row in (0..count).filter_map(row) {
+            places[row / per_block + 1] += 1;
+        }
+        for block in 1..places.len() {
+            places[block] += places[block - 1];
+        }
+        let mut sorted = vec![(0, 0); places.last().copied().unwrap_or_default()];
+        for update in 0..count {
+            if let Some(row) = row(update) {
+                let place = &mut places[row / per_block];
+                sorted[*place] = (update, row);
+                *place += 1;
+            }
+        }
+        SortedUpdates { sorted, ends: places }
+    }
+}
+
 impl Scatter {
     /// A scatter into operands with `dims`, at indices with `indices_dims`, of updates with
     /// `updates_dims`.
@@ -125,28 +166,23 @@ impl Scatter {
         }
     }
 
-    /// A scatter of rows. Every thread has a part of the operand's rows and takes from all updates
-    /// those that go there, so that each row meets its updates in order.
+    /// A scatter of rows, a block of rows after the other: each is copied and meets its updates, in
+    /// their order, while it is in the cache.
     fn run_rows(&self, rows: Rows, inputs: &[Input<'_>], out: &mut [u8]) {
         let [operand, indices, updates] = inputs else {
             return;
         };
         let row_bytes = rows.len * self.widths[0];
         let (indices, updates) = (indices.bytes(), updates.bytes());
-        let num_updates = updates.len() / row_bytes;
-        let part = |first: usize, out: &mut [u8]| {
+        let per_block = (BLOCK_BYTES / row_bytes).max(1);
+        let sorted = rows.updates_by_block(indices, updates.len() / row_bytes, per_block);
+        let block = |index: usize, out: &mut [u8]| {
+            let first = index * per_block;
             if let Input::Bytes(operand) = operand {
                 out.copy_from_slice(&operand[first * row_bytes..][..out.len()]);
             }
-            let here = first..first + out.len() / row_bytes;
             let mut combiner = Combiner::new(&self.update, &self.widths);
-            for update in 0..num_updates {
-                let Ok(row) = usize::try_from(rows.reader.read(indices, update)) else {
-                    continue;
-                };
-                if !here.contains(&row) {
-                    continue;
-                }
+            for &(update, row) in sorted.of_block(index) {
                 for at in (0..rows.len).step_by(RUN) {
                     let len = RUN.min(rows.len - at);
                     let (from, to) = (update * rows.len + at, (row - first) * rows.len + at);
@@ -155,12 +191,11 @@ impl Scatter {
             }
         };
         if out.len() + updates.len() < PARALLEL {
-            part(0, out);
-            return;
+            out.chunks_mut(per_block * row_bytes).enumerate().for_each(|(i, out)| block(i, out));
+        } else {
+            let blocks = out.par_chunks_mut(per_block * row_bytes).enumerate();
+            blocks.for_each(|(index, out)| block(index, out));
         }
-        let per_part = rows.count.div_ceil(rayon::current_num_threads());
-        let parts = out.par_chunks_mut(per_part * row_bytes).enumerate();
-        parts.for_each(|(index, out)| part(index * per_part, out));
     }
 
     /// The position of a window that lies wholly inside the operand.
@@ -176,6 +211,9 @@ impl Scatter {
         Some(position)
     }
 }
+
+/// How large a block of rows is: with some updates it fits the second cache.
+const BLOCK_BYTES: usize = 1 << 17;
 
 /// Scatters of rows of this many bytes on, operand and updates, are shared by several threads.
 const PARALLEL: usize = 1 << 18;

@@ -1,12 +1,13 @@
 //! Operations that move elements to places only a kernel can reach.
 
 use super::{Lowering, first};
+use crate::backend::cpu::kernels::carrier::carrier;
 use crate::backend::cpu::kernels::dynamic_slice::{DynamicSlice, DynamicUpdateSlice};
 use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::gather::Gather;
 use crate::backend::cpu::kernels::index::IndexReader;
 use crate::backend::cpu::kernels::pad::{Concatenate, Pad};
-use crate::backend::cpu::kernels::random::BitGenerator;
+use crate::backend::cpu::kernels::random::{BitGenerator, Rng};
 use crate::backend::cpu::kernels::scatter::{Scatter, Update};
 use crate::backend::cpu::kernels::sort::Sort;
 use crate::ifrt::{Result, Status};
@@ -83,6 +84,14 @@ impl Lowering<'_> {
                     BitGenerator::new(*algorithm, state_words, bits.dtype, bits.shape.dims());
                 let reason = format!("with a state of {state_words} words for {bits}");
                 self.kernel(op, kernel.ok_or_else(|| self.unimplemented_because(op, &reason))?)
+            }
+            OpKind::Rng(distribution) => {
+                // Narrow types are drawn in their carriers: a float of them may be rounded up to `b`.
+                let dtype = carrier(result.dtype).map_or(result.dtype, |carrier| carrier.dtype);
+                let stream = self.sizes.len() as u64;
+                let kernel = Rng::new(*distribution, dtype, stream);
+                let kernel = kernel.ok_or_else(|| self.unimplemented(op))?;
+                self.kernel_in(op, dtype, kernel)
             }
             _ => Err(self.unimplemented(op)),
         }

@@ -1,12 +1,13 @@
 //! `dot_general` and `convolution`: both are batched matrix products of views.
 //!
 //! Shorter floats are converted to `f32` first and the product is rounded once; integers are
-//! converted to the result's type.
+//! converted to the result's type, narrow ones to bytes, of which the low bits are kept.
 
 use super::data::operand;
 use super::reduce::windows;
 use super::{Lowering, Place, checked_size, first};
 use crate::backend::cpu::fuse::Group;
+use crate::backend::cpu::kernels::carrier::carrier;
 use crate::backend::cpu::kernels::convert::convert;
 use crate::backend::cpu::kernels::dot::{Dot, Matrices};
 use crate::backend::cpu::step::Slot;
@@ -129,7 +130,7 @@ impl Lowering<'_> {
     fn compute_type(&self, op: &OpData) -> Result<DType> {
         let result = self.tensor(first(&op.results)?)?.dtype;
         if !result.is_float() {
-            return Ok(result);
+            return Ok(carrier(result).map_or(result, |carrier| carrier.dtype));
         }
         let mut wide = result == DType::F64;
         for &operand in &op.operands {
@@ -150,14 +151,27 @@ impl Lowering<'_> {
         if ty.dtype == to {
             return Ok((slot, view));
         }
-        let kernel = convert(ty.dtype, to).ok_or_else(|| self.unimplemented(op))?;
+        let converted = self.convert_view(op, slot, &view, ty.dtype, to)?;
+        Ok((converted, View::dense(&view.dims)))
+    }
+
+    /// A slot with the elements of a view, of type `from`, as elements of `to`.
+    pub(super) fn convert_view(
+        &mut self,
+        op: &OpData,
+        slot: Slot,
+        view: &View,
+        from: DType,
+        to: DType,
+    ) -> Result<Slot> {
+        let kernel = convert(from, to).ok_or_else(|| self.unimplemented(op))?;
         let mut group = Group::new(view.num_elements());
-        let from = group.load(slot, &view, ty.dtype.size_bytes());
-        let node = group.apply(TileKernel::Unary(kernel), &[from], to.size_bytes());
+        let loaded = group.load(slot, view, from.size_bytes());
+        let node = group.apply(TileKernel::Unary(kernel), &[loaded], to.size_bytes());
         let converted = self.new_slot(view.num_elements() * to.size_bytes());
         let (kernel, inputs) = group.finish(&[node]);
         self.emit(kernel, inputs, vec![converted]);
-        Ok((converted, View::dense(&view.dims)))
+        Ok(converted)
     }
 
     /// Defines `result` as a view of a product, rounded to the result's type by a loop that later

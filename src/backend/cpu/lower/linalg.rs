@@ -1,7 +1,9 @@
-//! Linear algebra and Fourier transforms: each operation one kernel over a stack of arrays.
+//! Linear algebra and Fourier transforms: each operation one kernel over a stack of arrays. Floats
+//! of less than 32 bits are factored in `f32` and rounded once.
 
 use super::Lowering;
 use super::data::operand;
+use crate::backend::cpu::kernels::carrier::carrier;
 use crate::backend::cpu::kernels::fft::Fft;
 use crate::backend::cpu::kernels::linalg::{Cholesky, TriangularSolve};
 use crate::ifrt::{DType, Result};
@@ -11,17 +13,20 @@ use crate::stablehlo::{OpData, OpKind, Value};
 impl Lowering<'_> {
     /// Lowers one of these operations.
     pub(super) fn linalg(&mut self, op: &OpData) -> Result<()> {
-        let dtype = self.tensor(operand(op, 0)?)?.dtype;
+        let dtype = match self.tensor(operand(op, 0)?)?.dtype {
+            DType::F16 | DType::BF16 => DType::F32,
+            dtype => carrier(dtype).map_or(dtype, |carrier| carrier.dtype),
+        };
         match &op.kind {
             OpKind::Cholesky { lower } => {
                 let [size, _] = self.matrix_dims(op, operand(op, 0)?)?;
                 let kernel = Cholesky::new(dtype, size, *lower);
-                self.kernel(op, kernel.ok_or_else(|| self.unimplemented(op))?)
+                self.kernel_in(op, dtype, kernel.ok_or_else(|| self.unimplemented(op))?)
             }
             OpKind::TriangularSolve(solve) => {
                 let dims = self.matrix_dims(op, operand(op, 1)?)?;
                 let kernel = TriangularSolve::new(dtype, dims, *solve);
-                self.kernel(op, kernel.ok_or_else(|| self.unimplemented(op))?)
+                self.kernel_in(op, dtype, kernel.ok_or_else(|| self.unimplemented(op))?)
             }
             _ => Err(self.unimplemented(op)),
         }

@@ -11,6 +11,7 @@ mod custom_call;
 mod data;
 mod dot;
 mod elementwise;
+mod factorization;
 mod linalg;
 mod movement;
 mod normalization;
@@ -31,7 +32,7 @@ use super::step::{Body, Compute, Kernel, Program, Slot, Step};
 use super::tile::Node;
 use super::view::View;
 use crate::backend::Nobody;
-use crate::ifrt::{Code, Result, Shape, Status};
+use crate::ifrt::{Code, DType, Result, Shape, Status};
 use crate::stablehlo::entity::Entity;
 use crate::stablehlo::transform::{inline, simplify};
 use crate::stablehlo::{
@@ -182,6 +183,7 @@ impl<'f> Lowering<'f> {
             | OpKind::DynamicUpdateSlice
             | OpKind::Gather(_)
             | OpKind::Scatter(_)
+            | OpKind::Rng(_)
             | OpKind::RngBitGenerator(_)
             | OpKind::Sort { .. } => self.data(op),
             OpKind::Reduce { dimensions } => self.reduce(op, dimensions),
@@ -349,6 +351,33 @@ impl<'f> Lowering<'f> {
             outputs.push(slot);
         }
         self.emit(kernel, inputs, outputs);
+        Ok(())
+    }
+
+    /// [`Lowering::kernel`] for one that computes in `dtype`: what is of another type is converted
+    /// to it before and from it afterwards, and so rounded once.
+    fn kernel_in(
+        &mut self,
+        op: &OpData,
+        dtype: DType,
+        kernel: impl Kernel + 'static,
+    ) -> Result<()> {
+        let width = dtype.size_bytes();
+        let mut inputs = Vec::with_capacity(op.operands.len());
+        for &operand in &op.operands {
+            let (slot, view) = self.converted(op, operand, dtype)?;
+            inputs.push(self.copy_unless_dense(slot, &view, width));
+        }
+        self.consume(&op.operands);
+        let mut outputs = Vec::with_capacity(op.results.len());
+        for &result in &op.results {
+            outputs.push(self.new_slot(self.tensor(result)?.shape.num_elements() * width));
+        }
+        self.emit(kernel, inputs, outputs.clone());
+        for (&result, output) in op.results.iter().zip(outputs) {
+            let view = View::from(&self.tensor(result)?.shape);
+            self.define_converted(op, result, output, &view, dtype)?;
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::{Lowering, first};
 use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::iota::Count;
 use crate::backend::cpu::view::View;
-use crate::ifrt::Result;
+use crate::ifrt::{DType, Result};
 use crate::stablehlo::{OpData, OpKind};
 
 impl Lowering<'_> {
@@ -14,11 +14,17 @@ impl Lowering<'_> {
         let ty = self.tensor(result)?;
         let dims = ty.shape.dims();
         if let OpKind::Iota { dimension } = op.kind {
-            let count = elementwise::count(ty.dtype).ok_or_else(|| self.unimplemented(op))?;
+            // What has no loop that counts takes its numbers from one that has.
+            let counted =
+                if elementwise::count(ty.dtype).is_some() { ty.dtype } else { DType::F32 };
+            let count = elementwise::count(counted).ok_or_else(|| self.unimplemented(op))?;
             // One line of numbers is stored; the other dimensions repeat it.
             let line = View::dense(&[dims[dimension]]);
-            let slot = self.new_slot(dims[dimension] * ty.dtype.size_bytes());
+            let mut slot = self.new_slot(dims[dimension] * counted.size_bytes());
             self.emit(Count::new(count), Vec::new(), vec![slot]);
+            if counted != ty.dtype {
+                slot = self.convert_view(op, slot, &line, counted, ty.dtype)?;
+            }
             self.define(result, slot, line.broadcast(dims, &[dimension]));
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use super::data::{operand, region};
 use super::{Lowering, first};
 use crate::backend::cpu::kernels::batch_norm::{BatchNorm, Mode};
+use crate::backend::cpu::kernels::carrier::carrier;
 use crate::backend::cpu::kernels::map::Map;
 use crate::ifrt::Result;
 use crate::stablehlo::{OpData, op};
@@ -16,8 +17,9 @@ impl Lowering<'_> {
     ) -> Result<()> {
         let ty = self.tensor(operand(op, 0)?)?;
         let op::BatchNorm { epsilon, feature_index } = attributes;
-        let kernel = BatchNorm::new(mode, ty.dtype, epsilon, ty.shape.dims(), feature_index);
-        self.kernel(op, kernel.ok_or_else(|| self.unimplemented(op))?)
+        let dtype = carrier(ty.dtype).map_or(ty.dtype, |carrier| carrier.dtype);
+        let kernel = BatchNorm::new(mode, dtype, epsilon, ty.shape.dims(), feature_index);
+        self.kernel_in(op, dtype, kernel.ok_or_else(|| self.unimplemented(op))?)
     }
 
     pub(super) fn map(&mut self, op: &OpData) -> Result<()> {

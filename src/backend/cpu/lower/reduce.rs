@@ -12,7 +12,7 @@ use crate::backend::cpu::kernels::reduce::Reduce;
 use crate::backend::cpu::kernels::select_and_scatter::SelectAndScatter;
 use crate::backend::cpu::step::Slot;
 use crate::backend::cpu::view::View;
-use crate::ifrt::{DType, Result};
+use crate::ifrt::Result;
 use crate::stablehlo::op::{Binary, Window};
 use crate::stablehlo::{OpData, Value};
 
@@ -25,11 +25,7 @@ impl Lowering<'_> {
         let kernel =
             known.and_then(|reduction| Reduce::new(reduction, dtype, ty.shape.dims(), dimensions));
         if let Some(kernel) = kernel {
-            return if dtype == ty.dtype {
-                self.kernel(op, kernel)
-            } else {
-                self.converted_reduce(op, kernel, dtype)
-            };
+            return self.kernel_in(op, dtype, kernel);
         }
         let (operands, inits) = op.operands.split_at(op.operands.len() / 2);
         let mut stored = Vec::with_capacity(operands.len());
@@ -37,21 +33,6 @@ impl Lowering<'_> {
             stored.push(self.stored(operand)?);
         }
         self.fold(op, stored, inits, dimensions)
-    }
-
-    /// A reduction in another type than that of the operand.
-    fn converted_reduce(&mut self, op: &OpData, kernel: Reduce, dtype: DType) -> Result<()> {
-        let mut inputs = Vec::with_capacity(op.operands.len());
-        for &operand in &op.operands {
-            let (slot, view) = self.converted(op, operand, dtype)?;
-            inputs.push(self.copy_unless_dense(slot, &view, dtype.size_bytes()));
-        }
-        self.consume(&op.operands);
-        let result = first(&op.results)?;
-        let view = View::from(&self.tensor(result)?.shape);
-        let reduced = self.new_slot(view.num_elements() * dtype.size_bytes());
-        self.emit(kernel, inputs, vec![reduced]);
-        self.define_converted(op, result, reduced, &view, dtype)
     }
 
     /// A fold of stored operands along `dimensions` of their views.

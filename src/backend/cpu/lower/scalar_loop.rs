@@ -40,7 +40,8 @@ impl Lowering<'_> {
             assembler.known.extend(arguments);
         }
         let (condition, goes_on) = assembler.block(condition)?;
-        let (body, results) = assembler.block(body)?;
+        let (mut body, mut results) = assembler.block(body)?;
+        compute_in_place(&mut body, &state, &mut results);
         let moves = assembler.moves(&state, &results)?;
         let kernel = ScalarLoop {
             registers: assembler.registers,
@@ -148,7 +149,7 @@ impl Assembler<'_, '_> {
                 return None;
             }
             let kernel = scalar(&op.kind, from, to)?;
-            let mut operands = [0; 4];
+            let mut operands = [self.register(*op.operands.first()?)?; 4];
             for (register, &operand) in operands.iter_mut().zip(&op.operands) {
                 *register = self.register(operand)?;
             }
@@ -159,5 +160,41 @@ impl Assembler<'_, '_> {
         let results = function.ops[terminator].operands.iter();
         let results = results.map(|&value| self.register(value)).collect::<Option<_>>()?;
         Some((instructions, results))
+    }
+}
+
+/// Lets instructions write the next state where the state is, if nothing reads that afterwards.
+fn compute_in_place(
+    body: &mut Vec<Instruction>,
+    state: &[(Register, usize)],
+    results: &mut [Register],
+) {
+    let writes = |instruction: &Instruction, register| instruction.operands[3] == register;
+    let reads = |instruction: &Instruction, register| instruction.operands[..3].contains(&register);
+    // What makes a result that nothing else needs comes last, so that others have read the state.
+    for &result in &*results {
+        if let Some(position) = body.iter().position(|known| writes(known, result))
+            && !body[position..].iter().any(|later| reads(later, result))
+        {
+            let last = body.remove(position);
+            body.push(last);
+        }
+    }
+    for (index, &(to, _)) in state.iter().enumerate() {
+        let from = results[index];
+        let is_only_here = results.iter().filter(|&&result| result == from).count() == 1;
+        let Some(position) = body.iter().position(|known| writes(known, from)) else { continue };
+        let is_free = is_only_here
+            && !results.contains(&to)
+            && !body[position + 1..].iter().any(|later| reads(later, to));
+        if is_free {
+            for operand in body[position..].iter_mut().flat_map(|known| &mut known.operands) {
+                // The instruction itself may still read the old state.
+                if *operand == from {
+                    *operand = to;
+                }
+            }
+            results[index] = to;
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Whole programs, small enough to know the answer: what fusing, planning and control flow must
 //! not change, and the values that other runtimes have got wrong (notes/pains.md, section N).
 
+mod coverage;
 mod numbers;
 mod thresholds;
 
@@ -379,11 +380,11 @@ fn a_failed_collective_is_the_launch_s_error() {
 fn what_is_missing_is_named_with_its_line_and_type() {
     let text = main_of(
         "(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>",
-        "%0 = stablehlo.atan2 %x, %x : tensor<2xcomplex<f32>>\n return %0 : tensor<2xcomplex<f32>>",
+        "%0 = stablehlo.remainder %x, %x : tensor<2xcomplex<f32>>\n return %0 : tensor<2xcomplex<f32>>",
     );
     let error = compile(&text).err().unwrap();
     assert_eq!(error.code(), Code::Unimplemented);
-    for words in ["line 3", "`stablehlo.atan2`", "tensor<2xcomplex<f32>>"] {
+    for words in ["line 3", "`stablehlo.remainder`", "tensor<2xcomplex<f32>>"] {
         assert!(error.message().contains(words), "{error}");
     }
 }
@@ -704,14 +705,68 @@ fn a_composite_is_its_decomposition() {
 }
 
 #[test]
-fn custom_calls_are_held_to_their_types() {
+fn custom_calls_factor_stacks_of_matrices() {
     let text = main_of(
-        "(%a: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3xf32>)",
-        "%0:2 = stablehlo.custom_call @Qr(%a) : (tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3xf32>)
-         return %0#0, %0#1 : tensor<3x2xf32>, tensor<3xf32>",
+        "(%a: tensor<2x2x2xf32>) -> (tensor<2x2xcomplex<f32>>, tensor<2x2x2xcomplex<f32>>, tensor<2x2xi32>, tensor<2x1xf32>, tensor<2x2x2xf32>)",
+        "%w, %v = stablehlo.custom_call @lockstep.eig(%a) {mhlo.backend_config = {left = false, right = true}} : (tensor<2x2x2xf32>) -> (tensor<2x2xcomplex<f32>>, tensor<2x2x2xcomplex<f32>>)
+         %lu, %pivots, %rows = stablehlo.custom_call @lockstep.lu(%a) : (tensor<2x2x2xf32>) -> (tensor<2x2x2xf32>, tensor<2x2xi32>, tensor<2x2xi32>)
+         %p, %d, %e, %taus = stablehlo.custom_call @lockstep.tridiagonal(%a) {mhlo.backend_config = {lower = true}} : (tensor<2x2x2xf32>) -> (tensor<2x2x2xf32>, tensor<2x2xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+         %t, %z = stablehlo.custom_call @lockstep.schur(%a) : (tensor<2x2x2xf32>) -> (tensor<2x2x2xf32>, tensor<2x2x2xf32>)
+         return %w, %v, %rows, %e, %t : tensor<2x2xcomplex<f32>>, tensor<2x2x2xcomplex<f32>>, tensor<2x2xi32>, tensor<2x1xf32>, tensor<2x2x2xf32>",
     );
-    let error = compile(&text).err().unwrap();
-    assert_eq!(error.code(), Code::Unimplemented);
-    assert!(error.message().contains("@Qr"), "{error}");
-    assert!(error.message().contains("with these types"), "{error}");
+    let a = [0.0_f32, -1.0, 1.0, 0.0, 3.0, 0.0, 0.0, 7.0];
+    let results = run(&text, &[cast_slice(&a)]);
+    let w = values::<[f32; 2]>(&results[0]);
+    assert_eq!((w[0][1].abs(), w[0][1] + w[1][1]), (1.0, 0.0), "{w:?}");
+    assert_eq!(w[2..], [[3.0, 0.0], [7.0, 0.0]]);
+    assert_eq!(values::<i32>(&results[2]), [1, 0, 0, 1]);
+    assert_eq!(values::<f32>(&results[3]), [1.0, 0.0]);
+    assert_eq!(values::<f32>(&results[4])[4..], [3.0, 0.0, 0.0, 7.0]);
+}
+
+#[test]
+fn custom_calls_are_held_to_their_types() {
+    let refused = |target: &str, options: &str, operand: &str, results: &str| {
+        let text = main_of(
+            &format!("(%a: {operand}) -> ({results})"),
+            &format!(
+                "%0:2 = stablehlo.custom_call @{target}(%a) {{mhlo.backend_config = {{{options}}}}} : ({operand}) -> ({results})
+                 return %0#0, %0#1 : {results}"
+            ),
+        );
+        let error = compile(&text).err().unwrap();
+        assert_eq!(error.code(), Code::Unimplemented);
+        assert!(error.message().contains(&format!("@{target}")), "{error}");
+        error.message().to_owned()
+    };
+    for (target, options, operand, results, reason) in [
+        ("Qr", "", "tensor<3x2xf32>", "tensor<3x2xf32>, tensor<3xf32>", "with these types"),
+        ("Qr", "", "tensor<2x2xbf16>", "tensor<2x2xbf16>, tensor<2xbf16>", "with these types"),
+        ("lockstep.schur", "", "tensor<2x3xf32>", "tensor<2x2xf32>, tensor<2x2xf32>", "not square"),
+        (
+            "lockstep.schur",
+            "",
+            "tensor<2x2xf16>",
+            "tensor<2x2xf16>, tensor<2x2xf16>",
+            "with these types",
+        ),
+        (
+            "lockstep.eigh",
+            "",
+            "tensor<2x2xf32>",
+            "tensor<2xf32>, tensor<2x2xf32>",
+            "without `lower`",
+        ),
+        (
+            "lockstep.unheard",
+            "",
+            "tensor<2x2xf32>",
+            "tensor<2xf32>, tensor<2xf32>",
+            "not implemented",
+        ),
+        ("unheard", "", "tensor<2x2xf32>", "tensor<2xf32>, tensor<2xf32>", "not implemented"),
+    ] {
+        let message = refused(target, options, operand, results);
+        assert!(message.contains(reason), "{message}");
+    }
 }

@@ -1,11 +1,13 @@
 //! Products of Householder reflections, as LAPACK's `geqrf` and `orgqr` lay them out.
 //!
-//! Reflector `i` is `I - tau[i] v vᵀ`, where `v` is 0 above row `i`, 1 in it, and below it what
-//! column `i` of the matrix holds below its diagonal. All is computed in `f64` and rounded once.
+//! Reflector `i` is `I - tau[i] v vᴴ`, where `v` is 0 above row `i`, 1 in it, and below it what
+//! column `i` of the matrix holds below its diagonal. All is computed in double precision and
+//! rounded once.
 
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use bytemuck::{cast_slice, cast_slice_mut};
+use faer::traits::ComplexField;
 
-use crate::backend::cpu::kernels::convert::Convert;
+use super::{Field, Wide, narrow, widened, with_field};
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::ifrt::DType;
 
@@ -34,11 +36,7 @@ struct Shape {
 impl Qr {
     /// The factorisation of `rows` by `columns`, if the element type has one.
     pub(crate) fn new(dtype: DType, [rows, columns]: [usize; 2]) -> Option<Self> {
-        let run = match dtype {
-            DType::F32 => factor::<f32>,
-            DType::F64 => factor::<f64>,
-            _ => return None,
-        };
+        let run = with_field!(dtype, T => factor::<T>, _ => return None);
         Some(Self { shape: Shape { rows, columns, reflectors: rows.min(columns) }, run })
     }
 }
@@ -51,11 +49,7 @@ impl ReflectorProduct {
         [rows, columns]: [usize; 2],
         reflectors: usize,
     ) -> Option<Self> {
-        let run = match dtype {
-            DType::F32 => multiply::<f32>,
-            DType::F64 => multiply::<f64>,
-            _ => return None,
-        };
+        let run = with_field!(dtype, T => multiply::<T>, _ => return None);
         let fits = reflectors <= columns && columns <= rows;
         fits.then_some(Self { shape: Shape { rows, columns, reflectors }, run })
     }
@@ -81,74 +75,96 @@ impl Kernel for ReflectorProduct {
     }
 }
 
-fn widened<T: Convert<f64> + Copy>(values: &[T]) -> Vec<f64> {
-    values.iter().map(|&x| x.convert()).collect()
-}
-
-fn narrow<T>(values: &[f64], out: &mut [T])
-where
-    f64: Convert<T>,
-{
-    for (out, &x) in out.iter_mut().zip(values) {
-        *out = x.convert();
-    }
-}
-
-fn factor<T: Pod + Convert<f64>>(shape: Shape, input: &[u8], packed: &mut [u8], taus: &mut [u8])
-where
-    f64: Convert<T>,
-{
-    let size = shape.rows * shape.columns;
+fn factor<T: Field>(shape: Shape, input: &[u8], packed: &mut [u8], taus: &mut [u8]) {
+    let Shape { rows, columns, reflectors } = shape;
+    let size = rows * columns;
     let matrices = cast_slice::<_, T>(input).chunks_exact(size);
     let packed = cast_slice_mut::<_, T>(packed).chunks_exact_mut(size);
-    let taus = cast_slice_mut::<_, T>(taus).chunks_exact_mut(shape.reflectors);
+    let taus = cast_slice_mut::<_, T>(taus).chunks_exact_mut(reflectors);
     for ((matrix, packed), taus) in matrices.zip(packed).zip(taus) {
         let mut a = widened(matrix);
-        let found: Vec<f64> = (0..shape.reflectors).map(|i| eliminate(shape, &mut a, i)).collect();
+        let found: Vec<T::Wide> =
+            (0..reflectors).map(|i| eliminate(&mut a[i * columns..], columns, i)).collect();
         narrow(&a, packed);
         narrow(&found, taus);
     }
 }
 
-/// Reflects column `i` onto its diagonal, the columns after it likewise, and returns `tau`.
-fn eliminate(shape: Shape, a: &mut [f64], i: usize) -> f64 {
-    let Shape { rows, columns, .. } = shape;
-    let greatest = (i + 1..rows).fold(0.0_f64, |max, row| {
-        let x = a[row * columns + i].abs();
-        // A NaN is kept.
-        if x > max || x.is_nan() { x } else { max }
-    });
-    if greatest == 0.0 {
-        return 0.0;
+/// Reflects column `i` of rows of `width` onto the first of them, the columns after it likewise,
+/// and returns `tau`.
+fn eliminate<W: Wide>(rows: &mut [W], width: usize, i: usize) -> W {
+    let mut v: Vec<W> = rows.iter().skip(i).step_by(width).copied().collect();
+    let (length, tau) = reflector(&mut v);
+    for (x, &v) in rows.iter_mut().skip(i).step_by(width).zip(&v) {
+        *x = v;
     }
-    let squares: f64 = (i + 1..rows).map(|row| (a[row * columns + i] / greatest).powi(2)).sum();
-    let head = a[i * columns + i];
-    let length = -head.hypot(greatest * squares.sqrt()).copysign(head);
-    for row in i + 1..rows {
-        a[row * columns + i] /= head - length;
-    }
-    let tau = (length - head) / length;
-    a[i * columns + i] = length;
-    for column in i + 1..columns {
-        let reflectors: Vec<f64> =
-            (i..rows).map(|row| if row == i { 1.0 } else { a[row * columns + i] }).collect();
-        reflect(&mut a[i * columns..], columns, column, &reflectors, tau);
-    }
+    rows[i] = W::from_real_impl(&length);
+    reflect(rows, width, i + 1, &v, W::conj_impl(&tau));
     tau
 }
 
-/// Applies a reflector to one column of the rows it is not zero in.
-fn reflect(a: &mut [f64], columns: usize, column: usize, v: &[f64], tau: f64) {
-    let dot: f64 = v.iter().enumerate().map(|(row, v)| v * a[row * columns + column]).sum();
-    for (row, v) in v.iter().enumerate() {
-        a[row * columns + column] -= tau * dot * v;
+/// The reflection of a column that leaves its first element only, a real number, which is returned
+/// with `tau`. The column becomes `v`.
+pub(super) fn reflector<W: Wide>(column: &mut [W]) -> (f64, W) {
+    let Some((head, tail)) = column.split_first_mut() else {
+        return (0.0, W::zero_impl());
+    };
+    let first = std::mem::replace(head, W::one_impl());
+    let real = W::real_part_impl(&first);
+    let greatest = tail.iter().fold(0.0_f64, |max, x| {
+        let x = W::abs_impl(x);
+        // A NaN is kept.
+        if x > max || x.is_nan() { x } else { max }
+    });
+    if greatest == 0.0 && W::imag_part_impl(&first) == 0.0 {
+        return (real, W::zero_impl());
+    }
+    let squares: f64 =
+        tail.iter().map(|x| (W::abs_impl(x) / greatest.max(f64::MIN_POSITIVE)).powi(2)).sum();
+    let length = -W::abs_impl(&first).hypot(greatest * squares.sqrt()).copysign(real);
+    let end = W::from_real_impl(&length);
+    for x in tail {
+        *x /= first - end;
+    }
+    (length, (end - first) / end)
+}
+
+/// Applies `I - tau v vᴴ` to the columns from `first` on of rows of `width`.
+pub(super) fn reflect<W: Wide>(rows: &mut [W], width: usize, first: usize, v: &[W], tau: W) {
+    let mut products = vec![W::zero_impl(); width - first];
+    for (row, v) in rows.chunks_exact(width).zip(v) {
+        let v = W::conj_impl(v);
+        for (product, &x) in products.iter_mut().zip(&row[first..]) {
+            *product += v * x;
+        }
+    }
+    for (row, &v) in rows.chunks_exact_mut(width).zip(v) {
+        let factor = tau * v;
+        for (x, &product) in row[first..].iter_mut().zip(&products) {
+            *x -= factor * product;
+        }
     }
 }
 
-fn multiply<T: Pod + Convert<f64>>(shape: Shape, packed: &[u8], taus: &[u8], out: &mut [u8])
-where
-    f64: Convert<T>,
-{
+/// Applies `I - tau v vᴴ` from the right to the columns from `first` on that `v` has elements for.
+pub(super) fn reflect_columns<W: Wide>(
+    rows: &mut [W],
+    width: usize,
+    first: usize,
+    v: &[W],
+    tau: W,
+) {
+    for row in rows.chunks_exact_mut(width) {
+        let row = &mut row[first..first + v.len()];
+        let dot = row.iter().zip(v).fold(W::zero_impl(), |sum, (&x, &v)| sum + x * v);
+        let factor = dot * tau;
+        for (x, v) in row.iter_mut().zip(v) {
+            *x -= factor * W::conj_impl(v);
+        }
+    }
+}
+
+fn multiply<T: Field>(shape: Shape, packed: &[u8], taus: &[u8], out: &mut [u8]) {
     let Shape { rows, columns, reflectors } = shape;
     let size = rows * columns;
     let taus = widened::<T>(cast_slice(taus));
@@ -156,18 +172,15 @@ where
     let out = cast_slice_mut::<_, T>(out).chunks_exact_mut(size);
     for (index, (packed, out)) in matrices.zip(out).enumerate() {
         let packed = widened(packed);
-        let mut q = vec![0.0; size];
+        let mut q = vec![T::Wide::zero_impl(); size];
         for i in 0..columns {
-            q[i * columns + i] = 1.0;
+            q[i * columns + i] = T::Wide::one_impl();
         }
         for i in (0..reflectors).rev() {
-            let v: Vec<f64> = (i..rows)
-                .map(|row| if row == i { 1.0 } else { packed[row * columns + i] })
-                .collect();
-            let tau = taus[index * reflectors + i];
-            for column in i..columns {
-                reflect(&mut q[i * columns..], columns, column, &v, tau);
-            }
+            let mut v: Vec<T::Wide> =
+                packed[i * columns..].iter().skip(i).step_by(columns).copied().collect();
+            v[0] = T::Wide::one_impl();
+            reflect(&mut q[i * columns..], columns, i, &v, taus[index * reflectors + i]);
         }
         narrow(&q, out);
     }
@@ -176,6 +189,8 @@ where
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test data is rounded to f32 on purpose")]
 mod tests {
+    use bytemuck::Pod;
+
     use super::super::tests::{assert_close, numbers, product, transposed};
     use super::*;
 

@@ -1,14 +1,27 @@
 //! Factorisations and solves of stacks of dense row-major matrices, by `faer` where it fits.
 
 mod cholesky;
+mod eigen;
 mod householder;
+mod lu;
+mod schur;
 mod spectral;
 mod triangular_solve;
+mod tridiagonal;
 
+use std::ops::{Add, Div, Mul, Sub};
+
+use bytemuck::Pod;
 pub(crate) use cholesky::Cholesky;
+pub(crate) use eigen::Eig;
+use faer::traits::ComplexField;
 pub(crate) use householder::{Qr, ReflectorProduct};
+pub(crate) use lu::Lu;
+use num_complex::Complex;
+pub(crate) use schur::Schur;
 pub(crate) use spectral::{Eigh, Svd};
 pub(crate) use triangular_solve::TriangularSolve;
+pub(crate) use tridiagonal::Tridiagonal;
 
 /// Evaluates an expression with `$T` bound to the Rust type of a `DType` that has linear algebra.
 macro_rules! with_field {
@@ -36,6 +49,78 @@ macro_rules! with_field {
 }
 
 use with_field;
+
+/// An element type that has linear algebra.
+trait Field:
+    ComplexField<Real: Pod>
+    + Pod
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+{
+    /// What is computed in where rounding once at the end is cheap: double precision.
+    type Wide: Wide;
+    fn widen(self) -> Self::Wide;
+    fn narrow(wide: Self::Wide) -> Self;
+}
+
+/// Numbers of double precision, real or complex.
+trait Wide: Field<Wide = Self> + ComplexField<Real = f64> {}
+
+impl Wide for f64 {}
+impl Wide for Complex<f64> {}
+
+impl Field for f32 {
+    type Wide = f64;
+    fn widen(self) -> f64 {
+        self.into()
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "this rounds")]
+    fn narrow(wide: f64) -> Self {
+        wide as Self
+    }
+}
+
+impl Field for f64 {
+    type Wide = Self;
+    fn widen(self) -> Self {
+        self
+    }
+    fn narrow(wide: Self) -> Self {
+        wide
+    }
+}
+
+impl Field for Complex<f32> {
+    type Wide = Complex<f64>;
+    fn widen(self) -> Complex<f64> {
+        Complex::new(self.re.into(), self.im.into())
+    }
+    fn narrow(wide: Complex<f64>) -> Self {
+        Self::new(Field::narrow(wide.re), Field::narrow(wide.im))
+    }
+}
+
+impl Field for Complex<f64> {
+    type Wide = Self;
+    fn widen(self) -> Self {
+        self
+    }
+    fn narrow(wide: Self) -> Self {
+        wide
+    }
+}
+
+fn widened<T: Field>(values: &[T]) -> Vec<T::Wide> {
+    values.iter().map(|&x| x.widen()).collect()
+}
+
+fn narrow<T: Field>(values: &[T::Wide], out: &mut [T]) {
+    for (out, &x) in out.iter_mut().zip(values) {
+        *out = T::narrow(x);
+    }
+}
 
 #[cfg(test)]
 mod tests {
