@@ -88,7 +88,7 @@ fn to_mesh(attribute: &Attribute) -> Result<Mesh, String> {
         Attribute::Mesh(mesh) => return Ok((**mesh).clone()),
         Attribute::Symbol(name) | Attribute::String(name) => {
             return Err(format!(
-                "there is no mesh @{name} of at most {MAX_DEVICES} devices before this use"
+                "there is no mesh @{name} of 1 to {MAX_DEVICES} devices before this use"
             ));
         }
         Attribute::Fields { name, fields } if name == "stablehlo.mesh" => fields,
@@ -123,18 +123,18 @@ fn axis_ref(attribute: &Attribute) -> Result<AxisRef, String> {
     Ok(AxisRef { name: string(field(fields, "name")?)?, sub_axis })
 }
 
-/// How many devices a mesh has, if they are not too many.
+/// How many devices a mesh has, if there are some and not too many.
 fn devices(mesh: &Mesh) -> Option<usize> {
     let product =
         mesh.axes.iter().try_fold(1, |product: usize, &(_, size)| product.checked_mul(size));
-    product.filter(|&devices| devices <= MAX_DEVICES)
+    product.filter(|devices| (1..=MAX_DEVICES).contains(devices))
 }
 
 /// The groups of devices that differ along `axes`, the last of which runs fastest within a group;
 /// the other axes tell groups apart, in the order of the mesh.
 fn over(mesh: &Mesh, axes: &[AxisRef]) -> Result<Vec<Vec<i64>>, String> {
     let Some(devices) = devices(mesh) else {
-        return Err(format!("a mesh of more than {MAX_DEVICES} devices"));
+        return Err(format!("a mesh has from 1 to {MAX_DEVICES} devices"));
     };
     let inside = axes.iter().map(|axis| part(mesh, axis)).collect::<Result<Vec<_>, _>>()?;
     let mut sorted = inside.clone();
@@ -231,5 +231,9 @@ mod tests {
         ] {
             assert_eq!(groups(axes).unwrap_err(), message);
         }
+        let axes = vec![("x".to_owned(), 0)];
+        let none = Mesh { name: String::new(), axes, device_ids: None };
+        let axis = AxisRef { name: "x".to_owned(), sub_axis: None };
+        assert!(over(&none, &[axis]).unwrap_err().contains("from 1 to"));
     }
 }

@@ -198,6 +198,8 @@ impl fmt::Display for Attribute {
                 write!(f, "({}) -> ({})", list(operands), list(results))
             }
             Self::Case { family, case } => write!(f, "#stablehlo<{family} {case}>"),
+            // In a list of attributes of one kind.
+            Self::Fields { name, fields } if name.is_empty() => write!(f, "<{}>", entries(fields)),
             Self::Fields { name, fields } => write!(f, "#{name}<{}>", entries(fields)),
             Self::ConvDimensions(dimensions) => f.write_str(&conv_dimensions(dimensions)),
             Self::Sharding(value) => write!(f, "#sdy.sharding{}", sharding(value)),

@@ -80,6 +80,7 @@ fn attributes_of_any_kind_are_kept() {
         "a = @outer::@inner::@\"odd name\"",
         "a = f32, b = complex<f64>, c = index, d = i1",
         "a = 5 : index",
+        "a = [<x = 1>]",
         "a = !quant.uniform<i8:f32, 5.0e-1>, b = none",
         "a = (tensor<f32>) -> (), b = tensor<?xf32>, c = !stablehlo.token",
         "a = [#other.thing<{x = \"->\"}>, dense<1> : tensor<2xi4>]",
