@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::check::Check;
-use super::{Checked, VerifyError, shown};
+use super::{Checked, VerifyError, sharding, shown};
+use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::op::{Composite, OpKind};
 use crate::stablehlo::{Function, Location, Module, Type};
 
@@ -59,7 +60,20 @@ fn signature(check: &Check<'_>, callee: &str, [there, takes, gives]: [&'static s
 }
 
 /// `custom_call`: the functions it names must exist.
-pub(super) fn custom_call(check: &Check<'_>, called: &[String]) -> Checked {
+pub(super) fn custom_call(
+    check: &Check<'_>,
+    called: &[String],
+    attributes: &[(String, Attribute)],
+) -> Checked {
+    let rules = attributes.iter().filter(|(name, _)| name == "sdy.sharding_rule");
+    for (_, value) in rules {
+        match value.resolved() {
+            Attribute::ShardingRule(rule) => sharding::rule(check, rule)?,
+            _ => {
+                return Err(check.error("", "its sharding rule must be `#sdy.op_sharding_rule<…>`"));
+            }
+        }
+    }
     match called.iter().find(|name| !check.functions.contains_key(name.as_str())) {
         None => Ok(()),
         Some(name) => Err(check.error("", format!("there is no function @{name}"))),

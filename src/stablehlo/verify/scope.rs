@@ -206,8 +206,8 @@ fn operation(check: &Check<'_>, in_function: bool) -> Checked {
         OpKind::Return if in_function => call::function_return(check),
         OpKind::Return => check.counts(check.data.operands.len(), 0, 0),
         OpKind::Call { callee } => call::call(check, callee),
-        OpKind::CustomCall { called_computations, .. } => {
-            call::custom_call(check, called_computations)
+        OpKind::CustomCall { called_computations, attributes, .. } => {
+            call::custom_call(check, called_computations, attributes)
         }
         OpKind::Composite(composite) => call::composite(check, composite),
         OpKind::Unary(unary) => elementwise::unary(check, *unary),

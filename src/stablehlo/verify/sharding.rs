@@ -6,7 +6,7 @@ use super::check::Check;
 use super::{Checked, VerifyError, shown};
 use crate::ifrt::Shape;
 use crate::stablehlo::op::{
-    AxisRef, ManualComputation, NamedComputation, PropagationDirection, Sharding,
+    AxisRef, ManualComputation, NamedComputation, PropagationDirection, Sharding, ShardingRule,
 };
 use crate::stablehlo::{Location, Mesh, Module, TensorType, Type};
 
@@ -243,4 +243,32 @@ fn local(
     }
     let shape = Shape::new(dims).map_err(|error| check.error("", error.to_string()))?;
     Ok(Type::Tensor(TensorType::new(ty.dtype, shape)))
+}
+
+/// `sdy.sharding_rule` of a custom call: it maps each dimension of each operand and result to
+/// factors that it has.
+pub(super) fn rule(check: &Check<'_>, rule: &ShardingRule) -> Checked {
+    for (what, mappings, types) in [
+        ("operand", &rule.operands, check.operand_types()),
+        ("result", &rule.results, check.result_types()),
+    ] {
+        check.length(
+            &format!("the {what}s of the sharding rule"),
+            mappings.len(),
+            types.len(),
+            "",
+        )?;
+        for (i, (dims, ty)) in mappings.iter().zip(&types).enumerate() {
+            let what = format!("the sharding rule of {what} {i}");
+            check.length(&what, dims.len(), rank(ty), "")?;
+            check.in_range(&what, &dims.concat(), rule.factor_sizes.len(), "")?;
+        }
+    }
+    let kinds = [&rule.reduction, &rule.need_replication, &rule.permutation];
+    let kinds: Vec<usize> = kinds.into_iter().flatten().copied().collect();
+    for factors in [&kinds, &rule.blocked_propagation] {
+        check.in_range("the factors of the sharding rule", factors, rule.factor_sizes.len(), "")?;
+        check.unique("the factors of the sharding rule", factors, "")?;
+    }
+    Ok(())
 }

@@ -193,6 +193,30 @@ module {
   }
 }
 // -----
+// refused: stablehlo.custom_call
+func.func @main(%a: tensor<8x4xf32>) {
+  %0 = stablehlo.custom_call @f(%a) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}>} : (tensor<8x4xf32>) -> tensor<8xf32>
+  return
+}
+// -----
+// refused: stablehlo.custom_call
+func.func @main(%a: tensor<8x4xf32>) {
+  %0 = stablehlo.custom_call @f(%a) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i], [j]) {i=8, j=4}>} : (tensor<8x4xf32>) -> tensor<8xf32>
+  return
+}
+// -----
+// refused: stablehlo.custom_call
+func.func @main(%a: tensor<8x4xf32>) {
+  %0 = stablehlo.custom_call @f(%a) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, k])->([i]) {i=8, j=4}>} : (tensor<8x4xf32>) -> tensor<8xf32>
+  return
+}
+// -----
+// refused: stablehlo.custom_call
+func.func @main(%a: tensor<8x4xf32>) {
+  %0 = stablehlo.custom_call @f(%a) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i]) {i=8, j=4} reduction={j} permutation={j}>} : (tensor<8x4xf32>) -> tensor<8xf32>
+  return
+}
+// -----
 // refused: sdy.data_flow_edge
 module {
   func.func @main(%a: tensor<8xf32>) {
