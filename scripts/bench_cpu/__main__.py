@@ -34,6 +34,8 @@ class Figures:
     our_step: float
     xla_compile: float
     our_compile: float
+    xla_memory: float
+    our_memory: float
     difference: float
 
     @property
@@ -43,6 +45,10 @@ class Figures:
     @property
     def compile_ratio(self):
         return self.our_compile / self.xla_compile
+
+    @property
+    def memory_ratio(self):
+        return self.our_memory / self.xla_memory
 
 
 @dataclasses.dataclass
@@ -80,10 +86,10 @@ class Lockstep:
         return self.output
 
     def times(self, workload, seconds):
-        """Microseconds of a step, and of making a program of bytes."""
+        """Microseconds of a step and of making a program of bytes, and its megabytes."""
         lines = self.call("bench", workload, "--seconds", str(seconds)).splitlines()
         cells = {line.split(None, 2)[-1]: float(line.split()[0]) for line in lines}
-        return cells["run, least"], cells["read"] + cells["compile"]
+        return cells["run, least"], cells["read"] + cells["compile"], cells["memory"]
 
 
 def measure(workload, lockstep, rounds, seconds):
@@ -94,10 +100,12 @@ def measure(workload, lockstep, rounds, seconds):
     theirs, ours = [], []
     for _ in range(rounds):
         compile_us = workload.compile_us()
-        theirs.append((workload.step_us(seconds), compile_us))
+        theirs.append((workload.step_us(seconds), compile_us, workload.memory_mb()))
         ours.append(lockstep.times(workload, seconds))
-    (xla_step, xla_compile), (our_step, our_compile) = (map(min, zip(*side)) for side in (theirs, ours))
-    return Figures(workload.name, xla_step, our_step, xla_compile, our_compile, difference)
+    xla_step, xla_compile, xla_memory = map(min, zip(*theirs))
+    our_step, our_compile, our_memory = map(min, zip(*ours))
+    return Figures(workload.name, xla_step, our_step, xla_compile, our_compile,
+                   xla_memory, our_memory, difference)
 
 
 def arguments():

@@ -48,6 +48,12 @@ class Workload:
         lowered.compile()
         return (time.perf_counter() - start) * 1e6
 
+    def memory_mb(self):
+        """What XLA says that a step takes: arguments, results and what is between them."""
+        sizes = self.function.lower(*self.arguments).compile().memory_analysis()
+        return (sizes.argument_size_in_bytes + sizes.output_size_in_bytes
+                + sizes.temp_size_in_bytes - sizes.alias_size_in_bytes) / 1e6
+
     def step_us(self, seconds):
         """The least time of a call, after one that is not counted."""
         jax.block_until_ready(self.function(*self.arguments))

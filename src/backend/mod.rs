@@ -113,6 +113,10 @@ pub trait Executable: Send + Sync {
     /// The types of the results.
     fn result_types(&self) -> &[TensorType];
 
+    /// Bytes of device memory that a launch takes: arguments, constants, results, and what is between
+    /// them. What kernels need while they run, in parts of a fixed size, is not in it.
+    fn memory_bytes(&self) -> usize;
+
     /// Runs once, on the calling thread, and returns one buffer per result.
     ///
     /// `arguments` are consumed: one whose only reference this is may be overwritten.

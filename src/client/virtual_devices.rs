@@ -191,6 +191,30 @@ mod tests {
     }
 
     #[test]
+    fn any_body_reduces_in_the_order_of_the_group() {
+        // 10 a + b of the members in their order: no member could fold on the way.
+        let body = "({ ^bb0(%x: tensor<ui32>, %y: tensor<ui32>): \
+                    %ten = stablehlo.constant dense<10> : tensor<ui32> \
+                    %t = stablehlo.multiply %x, %ten : tensor<ui32> \
+                    %s = stablehlo.add %t, %y : tensor<ui32> stablehlo.return %s : tensor<ui32> })";
+        let all_reduce = format!(
+            "%0 = \"stablehlo.all_reduce\"(%a) <{{replica_groups = dense<[[2, 0, 1]]> : \
+             tensor<1x3xi64>}}> {body} : (tensor<ui32>) -> tensor<ui32>"
+        );
+        assert_eq!(run((3, 1), &all_reduce).unwrap(), [201; 3]);
+        let scatter = format!(
+            "%one = stablehlo.constant dense<[1, 2]> : tensor<2xui32> \
+             %b = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<ui32>) -> tensor<2xui32> \
+             %c = stablehlo.add %b, %one : tensor<2xui32> \
+             %d = \"stablehlo.reduce_scatter\"(%c) <{{scatter_dimension = 0 : i64, \
+             replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}> {body} : \
+             (tensor<2xui32>) -> tensor<1xui32> \
+             %0 = stablehlo.reshape %d : (tensor<1xui32>) -> tensor<ui32>"
+        );
+        assert_eq!(run((2, 1), &scatter).unwrap(), [12, 23]);
+    }
+
+    #[test]
     fn a_failure_is_everybodys() {
         let bad = "%0 = \"stablehlo.collective_broadcast\"(%a) <{replica_groups = \
                    dense<[[0, 5]]> : tensor<1x2xi64>}> : (tensor<ui32>) -> tensor<ui32>";

@@ -156,6 +156,10 @@ impl Executable for CpuExecutable {
         &self.result_types
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.program.memory_bytes
+    }
+
     fn execute(
         &self,
         device: LocalDevice,

@@ -37,6 +37,7 @@ pub(crate) fn plan(program: &mut Program, sizes: &[usize]) {
     }
     planner.body(&mut program.body, alive, &HashMap::new());
     program.num_slots = planner.memory_sizes.len();
+    program.memory_bytes = planner.memory_sizes.iter().sum();
 }
 
 struct Planner<'a> {

@@ -171,6 +171,8 @@ pub(crate) struct Program {
     pub(crate) body: Body,
     /// How many slots there are.
     pub(crate) num_slots: usize,
+    /// What all slots hold together, at most.
+    pub(crate) memory_bytes: usize,
     /// How many collectives there are.
     pub(crate) num_collectives: usize,
 }

@@ -34,6 +34,22 @@ pub(crate) fn read(file: &Path, types: &[TensorType]) -> Result<Vec<Vec<u8>>> {
     Ok(arrays)
 }
 
+/// The dimensions of the arrays in an archive.
+pub(crate) fn dims(file: &Path) -> Result<Vec<Vec<usize>>> {
+    let reader = BufReader::new(File::open(file)?);
+    let mut archive = ZipArchive::new(reader).context("this is no archive of numpy.savez")?;
+    let mut arrays = Vec::with_capacity(archive.len());
+    for index in 0..archive.len() {
+        let name = name(index);
+        let mut entry = archive.by_name(&name).with_context(|| format!("there is no {name}"))?;
+        let header = NpyHeader::from_reader(&mut entry)?;
+        let dims = header.shape().iter().map(|&dim| usize::try_from(dim));
+        arrays
+            .push(dims.collect::<Result<_, _>>().with_context(|| format!("{name} is too large"))?);
+    }
+    Ok(arrays)
+}
+
 fn read_array(mut entry: impl Read, ty: &TensorType) -> Result<Vec<u8>> {
     let header = NpyHeader::from_reader(&mut entry)?;
     let (found, expected) = (header.dtype().descr(), format!("'{}'", descriptor(ty.dtype)));

@@ -25,7 +25,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     source: Source,
     /// The arguments: an archive as `numpy.savez(file, *arrays)` writes it. A program without
-    /// parameters needs none.
+    /// parameters needs none; one whose parameters leave dimensions open gets them from here.
     #[arg(long)]
     input: Option<PathBuf>,
     /// Where the results go, as `numpy.load` reads them: all of the first device, then those of the
@@ -53,7 +53,7 @@ pub(crate) struct Bench {
 impl Run {
     /// Runs the program once and says what it returned.
     pub(crate) fn answer(&self) -> Result<String, Failure> {
-        let program = Loaded::new(&self.source, self.devices)?;
+        let program = Loaded::new(&self.source, self.devices, self.input.as_deref())?;
         let arguments = program.arguments(self.input.as_deref())?;
         let results = program.launch(&arguments)?;
         let types = program.executable.result_types();
@@ -72,7 +72,7 @@ impl Run {
 impl Bench {
     /// Runs the program repeatedly and says how long it takes.
     pub(crate) fn answer(&self) -> Result<String, Failure> {
-        let program = Loaded::new(&self.source, None)?;
+        let program = Loaded::new(&self.source, None, self.input.as_deref())?;
         let arguments = program.arguments(self.input.as_deref())?;
         let mut times = Vec::new();
         let limit = Duration::try_from_secs_f64(self.seconds).unwrap_or(Duration::MAX);
@@ -94,13 +94,14 @@ impl Bench {
             ("compile", program.compile_time.as_secs_f64() * 1e6, "us"),
             ("run, least", times[0].as_secs_f64() * 1e6, "us"),
             ("run, median", median.as_secs_f64() * 1e6, "us"),
+            ("memory", program.executable.memory_bytes() as f64 / 1e6, "MB"),
             ("launches", times.len() as f64, ""),
             ("arithmetic", per_second(flops), "GFLOP/s"),
             ("operands and results", per_second(bytes_accessed), "GB/s"),
         ];
         for (name, number, unit) in rows {
             // Writing to a string does not fail.
-            _ = writeln!(text, "{number:>14.1} {unit:8} {name}");
+            _ = writeln!(text, "{number:>14.3} {unit:8} {name}");
         }
         Ok(text)
     }
@@ -120,14 +121,22 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn new(source: &Source, devices: Option<usize>) -> Result<Self, Failure> {
+    fn new(source: &Source, devices: Option<usize>, input: Option<&Path>) -> Result<Self, Failure> {
         let started = Instant::now();
         let modules: [Module; 1] =
             source.verified()?.modules.try_into().map_err(|modules: Vec<Module>| {
                 let count = modules.len();
                 Failure::Program(format!("this is {count} programs: one at a time can be run"))
             })?;
-        let [module] = modules;
+        let [mut module] = modules;
+        if module.has_open_parameters()
+            && let Some(file) = input
+        {
+            let dims = npz::dims(file)
+                .with_context(|| format!("cannot use {}", file.display()))
+                .map_err(Failure::Usage)?;
+            module.specialise(&dims)?;
+        }
         let read_time = started.elapsed();
         let statistics = module.statistics();
         let said = (module.num_replicas, module.num_partitions);

@@ -93,6 +93,10 @@ impl backend::Executable for FakeExecutable {
         &self.results
     }
 
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+
     fn execute(
         &self,
         device: LocalDevice,

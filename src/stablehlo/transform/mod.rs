@@ -5,6 +5,7 @@
 mod inline;
 mod piece;
 mod simplify;
+mod specialise;
 
 pub(crate) use inline::inline;
 pub(crate) use piece::piece;

@@ -295,6 +295,7 @@ mod tests {
         out
     }
 
+    /// N17: vectors and what is left of them shift alike.
     #[test]
     fn shifts_agree_at_every_length() {
         for n in 1..=9_i32 {

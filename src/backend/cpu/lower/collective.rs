@@ -2,28 +2,40 @@
 //!
 //! Along any dimension, gathering is a flat gather of a new outermost dimension that is then moved
 //! into place; scattering and exchanging do the same in reverse. A collective of several operands
-//! is one call per operand, each with an ordinal of its own.
+//! is one call per operand, each with an ordinal of its own. A reduction by a body that members
+//! cannot apply on the way gathers all operands and folds them here.
 
-use super::{Lowering, first};
+use super::data::region;
+use super::reduce::reduction;
+use super::{Lowering, checked_size, first};
 use crate::backend::cpu::collective::{CollectiveCall, CollectiveKind};
+use crate::backend::cpu::kernels::map::Map;
 use crate::backend::cpu::step::{Collective, ProcessId, Slot, Step};
 use crate::backend::cpu::view::View;
 use crate::backend::{Reduction, Transfer};
 use crate::ifrt::{DType, Result, Status};
-use crate::stablehlo::op::{Binary, Collective as Groups};
-use crate::stablehlo::{OpData, OpKind, Value};
+use crate::stablehlo::op::Collective as Groups;
+use crate::stablehlo::{OpData, OpKind, TensorType, Value};
+
+/// How many arrays are folded one after the other, a step for each.
+const MAX_FOLDED: usize = 1024;
 
 impl Lowering<'_> {
     pub(super) fn collective(&mut self, op: &OpData) -> Result<()> {
         match &op.kind {
             OpKind::PartitionId => self.process_id(op, ProcessId::Partition),
             OpKind::ReplicaId => self.process_id(op, ProcessId::Replica),
-            OpKind::AllReduce(groups) => {
-                let kind = CollectiveKind::AllReduce(self.reduction(op)?);
-                self.each_operand(op, |this, operand, result| {
-                    this.same_shape(&kind, groups, operand, result)
-                })
-            }
+            OpKind::AllReduce(groups) => match self.reduction(op) {
+                Some(reduction) => {
+                    let kind = CollectiveKind::AllReduce(reduction);
+                    self.each_operand(op, |this, operand, result| {
+                        this.same_shape(&kind, groups, operand, result)
+                    })
+                }
+                None => self.each_operand(op, |this, operand, result| {
+                    this.fold_of_all(op, groups, operand, result)
+                }),
+            },
             OpKind::CollectiveBroadcast(groups) => {
                 self.each_operand(op, |this, operand, result| {
                     this.same_shape(&CollectiveKind::CollectiveBroadcast, groups, operand, result)
@@ -45,9 +57,9 @@ impl Lowering<'_> {
                     this.all_gather(*dimension, collective, operand, result)
                 }),
             OpKind::ReduceScatter { dimension, collective } => {
-                let reduction = self.reduction(op)?;
+                let reduction = self.reduction(op);
                 self.each_operand(op, |this, operand, result| {
-                    this.reduce_scatter(*dimension, reduction, collective, operand, result)
+                    this.reduce_scatter(op, *dimension, reduction, collective, operand, result)
                 })
             }
             OpKind::AllToAll { split_dimension, concat_dimension, split_count, collective } => self
@@ -97,22 +109,78 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What the body of a reducing collective does.
-    fn reduction(&self, op: &OpData) -> Result<Reduction> {
-        let body = op.regions.first().and_then(|&region| self.recognise(region));
-        match body {
-            Some((Binary::Add, _)) => Ok(Reduction::Sum),
-            Some((Binary::Multiply, _)) => Ok(Reduction::Product),
-            Some((Binary::Maximum, _)) => Ok(Reduction::Max),
-            Some((Binary::Minimum, _)) => Ok(Reduction::Min),
-            Some((Binary::And, _)) => Ok(Reduction::And),
-            Some((Binary::Or, _)) => Ok(Reduction::Or),
-            Some((Binary::Xor, _)) => Ok(Reduction::Xor),
-            _ => Err(self.unimplemented_because(
-                op,
-                "with a body other than one add, multiply, maximum, minimum, and, or, xor",
-            )),
+    /// What the body of a reducing collective does, if it is one operation that members can apply
+    /// on the way.
+    fn reduction(&self, op: &OpData) -> Option<Reduction> {
+        let (binary, _) = op.regions.first().and_then(|&region| self.recognise(region))?;
+        reduction(binary)
+    }
+
+    /// A reduction by any other body: every member has all operands and folds them.
+    fn fold_of_all(
+        &mut self,
+        op: &OpData,
+        groups: &Groups,
+        operand: Value,
+        result: Value,
+    ) -> Result<()> {
+        let ty = self.tensor(result)?;
+        let members = self.members(op, groups)?;
+        let size = checked_size(&[members, ty.shape.num_elements()], ty.dtype.size_bytes())?;
+        let input = self.dense(operand)?;
+        let all = self.call(CollectiveKind::AllGather, groups, ty.dtype, input, size)?;
+        let folded = self.fold_pieces(op, all, members, ty)?;
+        self.define(result, folded, View::from(&ty.shape));
+        Ok(())
+    }
+
+    /// Arrays of type `ty`, one after the other in `pieces`, folded in their order by the body.
+    fn fold_pieces(
+        &mut self,
+        op: &OpData,
+        pieces: Slot,
+        count: usize,
+        ty: &TensorType,
+    ) -> Result<Slot> {
+        let (len, width) = (ty.shape.num_elements(), ty.dtype.size_bytes());
+        if count > MAX_FOLDED || (count == 0 && len > 0) {
+            return Err(self.unimplemented_because(op, "with this body in groups of this size"));
         }
+        let function = self.function;
+        let block = &function.blocks[function.regions[region(op)?].block];
+        let yielded = block.ops.last().and_then(|&op| function.ops[op].operands.first());
+        for &value in block.arguments.iter().chain(yielded) {
+            if self.tensor(value)?.dtype != ty.dtype {
+                return Err(self.unimplemented_because(op, "with a body of another type"));
+            }
+        }
+        let piece = |index: usize| View { offset: index * len, ..View::dense(&[len]) };
+        let mut folded = self.copy(pieces, &piece(0), width);
+        for index in 1..count {
+            let next = self.copy(pieces, &piece(index), width);
+            let body = self.scalar_body(op, region(op)?)?;
+            let both = self.new_slot(len * width);
+            self.emit(Map::new(body, vec![width; 2], width), vec![folded, next], vec![both]);
+            folded = both;
+        }
+        Ok(folded)
+    }
+
+    /// How many members every group has, as the specification has groups ("Collective ops").
+    fn members(&self, op: &OpData, groups: &Groups) -> Result<usize> {
+        let listed = match groups.replica_groups.as_slice() {
+            [] => self.num_replicas,
+            [first, rest @ ..] if rest.iter().all(|group| group.len() == first.len()) => {
+                first.len()
+            }
+            _ => {
+                let reason = "with this body and groups of different sizes";
+                return Err(self.unimplemented_because(op, reason));
+            }
+        };
+        let of_partitions = groups.channel_id > 0 && !groups.use_global_device_ids;
+        let partitions = if of_partitions { self.num_partitions } else { 1 };
+        Ok(listed.saturating_mul(partitions))
     }
 
     /// Emits the flat call and returns the slot of its result.
@@ -228,8 +296,9 @@ impl Lowering<'_> {
 
     fn reduce_scatter(
         &mut self,
+        op: &OpData,
         dimension: usize,
-        reduction: Reduction,
+        reduction: Option<Reduction>,
         groups: &Groups,
         operand: Value,
         result: Value,
@@ -238,8 +307,22 @@ impl Lowering<'_> {
         let pieces =
             from.shape.dims()[dimension].checked_div(to.shape.dims()[dimension]).unwrap_or(0);
         let (input, _) = self.cut(operand, dimension, pieces)?;
-        let kind = CollectiveKind::ReduceScatter(reduction);
-        let output = self.call(kind, groups, to.dtype, input, to.size_bytes())?;
+        let output = match reduction {
+            Some(reduction) => {
+                let kind = CollectiveKind::ReduceScatter(reduction);
+                self.call(kind, groups, to.dtype, input, to.size_bytes())?
+            }
+            // Partitions have no exchange of pieces: an all_to_all of theirs has other groups.
+            None if groups.channel_id > 0 => {
+                return Err(self.unimplemented_because(op, "with this body among partitions"));
+            }
+            None => {
+                // Every member has its piece of everybody's and folds these.
+                let kind = CollectiveKind::AllToAll;
+                let all = self.call(kind, groups, to.dtype, input, from.size_bytes())?;
+                self.fold_pieces(op, all, pieces, to)?
+            }
+        };
         self.define(result, output, View::from(&to.shape));
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(crate) struct Compiled {
 pub(crate) fn compile(module: &Module) -> Result<Compiled> {
     let function = inline(module, "main")?;
     let function = simplify(&function, &evaluate)?;
-    let mut lowering = Lowering::new(&function);
+    let mut lowering = Lowering::new(module, &function);
     let arguments = &function.blocks[function.entry].arguments;
     let parameter_types = lowering.tensors(arguments)?;
     let parameters: Vec<Slot> = arguments
@@ -70,6 +70,7 @@ pub(crate) fn compile(module: &Module) -> Result<Compiled> {
         constants: lowering.constants,
         body: Body { steps: lowering.steps, results },
         num_slots: 0,
+        memory_bytes: 0,
         num_collectives: lowering.num_collectives as usize,
     };
     plan(&mut program, &lowering.sizes);
@@ -101,6 +102,8 @@ enum Place {
 
 struct Lowering<'f> {
     function: &'f Function,
+    num_replicas: usize,
+    num_partitions: usize,
     /// Per value, the uses not lowered yet.
     uses: Vec<usize>,
     /// Per value, the last operation that uses it.
@@ -120,7 +123,7 @@ struct Lowering<'f> {
 }
 
 impl<'f> Lowering<'f> {
-    fn new(function: &'f Function) -> Self {
+    fn new(module: &Module, function: &'f Function) -> Self {
         let mut uses = vec![0; function.values.len()];
         let mut last_use = vec![None; function.values.len()];
         for (_, block) in function.blocks.iter() {
@@ -133,6 +136,8 @@ impl<'f> Lowering<'f> {
         }
         Self {
             function,
+            num_replicas: module.num_replicas,
+            num_partitions: module.num_partitions,
             uses,
             last_use,
             places: vec![None; function.values.len()],

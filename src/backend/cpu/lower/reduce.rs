@@ -202,7 +202,8 @@ pub(super) fn windows(view: &View, window: &Window, result_dims: &[usize]) -> Vi
     View { offset: view.offset, dims, strides }
 }
 
-fn reduction(binary: Binary) -> Option<Reduction> {
+/// The reduction by an operation, if it is one.
+pub(super) fn reduction(binary: Binary) -> Option<Reduction> {
     Some(match binary {
         Binary::Add => Reduction::Sum,
         Binary::Multiply => Reduction::Product,

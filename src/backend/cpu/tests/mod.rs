@@ -3,6 +3,7 @@
 
 mod coverage;
 mod numbers;
+mod threads;
 mod thresholds;
 
 use std::fmt::Write;
@@ -702,6 +703,34 @@ fn a_composite_is_its_decomposition() {
        }";
     let results = run(text, &[cast_slice(&[1.5_f32, -4.0])]);
     assert_eq!(values::<f32>(&results[0]), [3.0, -8.0]);
+}
+
+#[test]
+fn open_parameters_take_the_dimensions_of_the_arguments() {
+    let text = main_of(
+        "(%a: tensor<?x3xf32>, %n: tensor<i32>) -> (tensor<?xf32>, tensor<i32>)",
+        "%zero = stablehlo.constant dense<0.0> : tensor<f32>
+         %0 = stablehlo.add %a, %a : tensor<?x3xf32>
+         %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<?x3xf32>, tensor<f32>) -> tensor<?xf32>
+         %2 = stablehlo.get_dimension_size %0, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>
+         %3 = stablehlo.multiply %2, %n : tensor<i32>
+         return %1, %3 : tensor<?xf32>, tensor<i32>",
+    );
+    let mut module = parse(&text).unwrap();
+    verify(&module).unwrap();
+    let error = CpuBackend::new(1).compile(&module).err().unwrap();
+    assert_eq!(error.code(), Code::Unimplemented, "{error}");
+    let error = module.specialise(&[vec![2, 4], vec![]]).unwrap_err();
+    assert!(error.message().contains("parameter 0 is tensor<?x3xf32>"), "{error}");
+    assert!(module.has_open_parameters());
+    module.specialise(&[vec![2, 3], vec![]]).unwrap();
+    assert!(!module.has_open_parameters());
+    let executable = CpuBackend::new(1).compile(&module).unwrap();
+    let a = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let arguments = buffers(&*executable, &[cast_slice(&a), cast_slice(&[5_i32])]);
+    let results = executable.execute(DEVICE, arguments, &Alone).unwrap();
+    assert_eq!(values::<f32>(results[0].bytes()), [12.0, 30.0]);
+    assert_eq!(values::<i32>(results[1].bytes()), [10]);
 }
 
 #[test]
