@@ -66,7 +66,7 @@ pub(super) fn accuracy(accuracy: &Accuracy) -> String {
     let mut fields = Vec::new();
     for (name, tolerance) in [("atol", atol), ("rtol", rtol)] {
         if *tolerance != 0.0 {
-            fields.push(format!("{name} = {}", decimal(*tolerance)));
+            fields.push(format!("{name} = {}", float(*tolerance, None)));
         }
     }
     if *ulps != 0 {

@@ -118,6 +118,18 @@ fn reductions_of_any_elements_may_apply_an_operation() {
 }
 
 #[test]
+fn tolerances_without_a_bound_are_printed_as_bits() {
+    // Not verified before its type is known.
+    let module = read_main(
+        "%a: tensor<?xf32>",
+        "%0 = stablehlo.tanh %a {result_accuracy = #stablehlo.result_accuracy<atol = 1.0e+999, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<?xf32>",
+    );
+    let text = module.unwrap().to_string();
+    assert!(text.contains("<atol = 0x7FF0000000000000 : f64, mode"), "{text}");
+    assert_eq!(parse(&text).unwrap().to_string(), text);
+}
+
+#[test]
 fn memory_kinds_are_kept() {
     let text = "func.func @main(%a: tensor<2xf32> {mhlo.memory_kind = \"pinned_host\"}) -> (tensor<2xf32> {mhlo.memory_kind = \"device\"}) { return %a : tensor<2xf32> }";
     let module = parse(text).unwrap();

@@ -108,8 +108,9 @@ pub(super) fn part(dtype: DType) -> DType {
 /// Tolerances are asked for by name, and none is negative.
 fn accuracy(check: &Check<'_>, asked: &Accuracy) -> Checked {
     let Accuracy { mode, atol, rtol, ulps } = asked;
-    check.require(*atol >= 0.0 && *rtol >= 0.0 && *ulps >= 0, "", || {
-        format!("a tolerance is no number or less than 0: atol {atol}, rtol {rtol}, ulps {ulps}")
+    let is_tolerance = |tolerance: f64| tolerance.is_finite() && tolerance >= 0.0;
+    check.require(is_tolerance(*atol) && is_tolerance(*rtol) && *ulps >= 0, "", || {
+        format!("a tolerance is not from 0 on: atol {atol}, rtol {rtol}, ulps {ulps}")
     })?;
     let has_tolerance = *atol > 0.0 || *rtol > 0.0 || *ulps > 0;
     check.require(*mode == AccuracyMode::Tolerance || !has_tolerance, "", || {

@@ -69,6 +69,12 @@ func.func @main(%a: tensor<4xf32>) {
   return
 }
 // -----
+// refused: stablehlo.rsqrt
+func.func @main(%a: tensor<4xf32>) {
+  %0 = stablehlo.rsqrt %a {result_accuracy = #stablehlo.result_accuracy<atol = 1.0e+999, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<4xf32>
+  return
+}
+// -----
 // refused: stablehlo.log
 func.func @main(%a: tensor<4xf32>) {
   %0 = stablehlo.log %a {result_accuracy = #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<HIGHEST>>} : tensor<4xf32>
