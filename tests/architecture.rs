@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the root package, and what of ours it may use besides itself.
-const IMPORTS: [(&str, &[&str]); 6] = [
+const IMPORTS: [(&str, &[&str]); 7] = [
     ("ifrt", &[]),
     ("stablehlo", &["ifrt"]),
     ("spmd", &["ifrt", "stablehlo"]),
     ("backend", &["ifrt", "stablehlo"]),
     ("client", &["ifrt", "stablehlo", "spmd", "backend", "lockstep_collectives"]),
     ("check", &["ifrt", "stablehlo", "backend", "client"]),
+    ("trace", &[]),
 ];
 
 /// The only places whose files may ask for `unsafe`: memory that processes share, and instructions

@@ -150,7 +150,8 @@ const COMPLAINTS: &[Scenario] = scenarios! {
         in CLIENT_JOBS => [a_process_holds_its_own_shards_and_says_what_it_lacks]
         in "src/client/tests/arrays.rs" => [replicated_arrays_have_the_same_shard_everywhere];
     "28" "local and global shapes are confused"
-        in "src/client/tests/arrays.rs" => [arrays_from_shards_need_each_shard_once_in_its_true_shape];
+        in "src/client/tests/arrays.rs" => [arrays_from_shards_need_each_shard_once_in_its_true_shape]
+        in "src/ifrt/sharding.rs" => [a_process_holds_a_rectangle_or_no_local_array_does];
     "29" "uneven shards give wrong values"
         in "src/client/tests/arrays.rs" => [tiled_arrays_are_cut_and_put_together_uneven_ones_too]
         open "partitioned programs are the partitioner's, which is not built yet";
@@ -186,7 +187,9 @@ const COMPLAINTS: &[Scenario] = scenarios! {
     "38" "host memory is aliased, donated or laid out wrongly"
         in "src/client/tests/launches.rs" => [donated_inputs_are_deleted_and_handed_over_alone,
             what_is_donated_may_not_be_passed_twice_and_may_be_kept]
-        in "src/client/tests/arrays.rs" => [reading_shares_memory_unless_a_copy_is_asked_for];
+        in "src/client/tests/arrays.rs" => [reading_shares_memory_unless_a_copy_is_asked_for]
+        in "src/client/host.rs" => [memory_that_may_be_kept_is_where_arrays_lie_and_what_is_read]
+        in "src/backend/cpu/buffer.rs" => [memory_of_the_host_stays_where_it_is_and_is_never_written];
     "39" "remote clients" open "there is no proxy yet";
     "40" "no recovery short of restarting everything"
         in PROCESSES => [after_an_error_the_same_processes_run_on_as_a_smaller_group]
@@ -228,7 +231,9 @@ const COLLECTIVES: &[Scenario] = scenarios! {
         open "partitioned programs are the partitioner's, which is not built yet";
     "C29" "resharding between groups of hosts gives wrong numbers now and then"
         in STRESS => [rounds_in_groups_at_once_shm, rounds_in_groups_at_once_quic]
-        open "arrays move between device lists only as a program says";
+        in "src/client/route.rs" => [what_nobody_has_is_named,
+            replicas_share_the_work_and_neighbours_come_first]
+        open "tests/conformance reshards between any two shardings over one, two and four processes";
 };
 
 #[test]

@@ -15,7 +15,7 @@ pub use collective::{CollectiveContext, CollectiveSite, Reduction, Transfer};
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::ifrt::Result;
+use crate::ifrt::{MemoryKind, Result};
 use crate::stablehlo::{Module, TensorType};
 
 /// One process's devices, their memory, and a compiler for programs in local shapes.
@@ -25,6 +25,12 @@ pub trait Backend: Send + Sync {
 
     /// How many devices this process has.
     fn device_count(&self) -> usize;
+
+    /// The kinds of memory that arrays of these devices can be in, the default first. Buffers of
+    /// all of them are made and read in the same way.
+    fn memory_kinds(&self) -> &[MemoryKind] {
+        const { &[MemoryKind::DEVICE] }
+    }
 
     /// Copies a dense row-major array to a device.
     ///
@@ -37,6 +43,20 @@ pub trait Backend: Send + Sync {
         ty: &TensorType,
         bytes: &[u8],
     ) -> Result<Buffer>;
+
+    /// An array on a device that lies where `bytes` do, dense and row-major, and keeps them as long
+    /// as it is used; `None` when the device cannot compute from there.
+    ///
+    /// # Errors
+    /// As [`Backend::buffer_from_host`].
+    fn buffer_in_place(
+        &self,
+        _device: LocalDevice,
+        _ty: &TensorType,
+        _bytes: &Arc<dyn AsRef<[u8]> + Send + Sync>,
+    ) -> Result<Option<Buffer>> {
+        Ok(None)
+    }
 
     /// Makes a dense row-major array on a device of what `fill` writes: all its bytes, which hold
     /// anything before.

@@ -8,7 +8,7 @@ use super::region;
 use crate::backend::Buffer;
 use crate::ifrt::{
     self, ArrayCopySemantics, ArrayRef, ArraySpec, DeviceList, Future, HostBuffer, HostBytes,
-    Result, Sharding, SingleDeviceShardSemantics, Status, Value,
+    Result, Sharding, SingleDeviceShardSemantics, Status, UserContext, Value,
 };
 
 /// An array of [`super::Client`].
@@ -17,6 +17,7 @@ use crate::ifrt::{
 /// them: a donated buffer is written to only when nothing else holds it.
 pub(super) struct Array {
     spec: ArraySpec,
+    user_context: Option<UserContext>,
     /// By addressable position; `None` once deleted or donated.
     shards: Mutex<Option<Vec<Future<Buffer>>>>,
 }
@@ -24,7 +25,8 @@ pub(super) struct Array {
 impl Array {
     /// An array of these addressable shards, each with the bytes of its true index domain.
     pub(super) fn new(spec: ArraySpec, shards: Vec<Future<Buffer>>) -> Self {
-        Self { spec, shards: Mutex::new(Some(shards)) }
+        let user_context = UserContext::current();
+        Self { spec, user_context, shards: Mutex::new(Some(shards)) }
     }
 
     /// This client's array behind an interface one.
@@ -82,8 +84,7 @@ impl Array {
         Status::invalid_argument(format!(
             "{self:?} cannot be copied to this host: it holds the shards {held:?}, the shards \
              {missing:?} are on other processes; read the local shards with \
-             disassemble_into_single_device_arrays, or make the array replicated with a program \
-             first"
+             disassemble_into_single_device_arrays, or bring the others here with gather or fetch_to"
         ))
     }
 }
@@ -103,6 +104,16 @@ impl Value for Array {
 
     fn is_deleted(&self) -> bool {
         self.lock().is_none()
+    }
+
+    fn size_bytes(&self) -> Option<usize> {
+        let ArraySpec { dtype, shape, sharding } = &self.spec;
+        let shapes = sharding.shard_shapes(shape, SingleDeviceShardSemantics::AllShards).ok()?;
+        Some(shapes.iter().map(|shape| shape.num_elements() * dtype.size_bytes()).sum())
+    }
+
+    fn user_context(&self) -> Option<&UserContext> {
+        self.user_context.as_ref()
     }
 }
 
@@ -199,7 +210,7 @@ impl fmt::Debug for Array {
 }
 
 /// A device buffer as host bytes: devices of this client compute from host memory.
-struct BufferBytes(Buffer);
+pub(super) struct BufferBytes(pub(super) Buffer);
 
 impl AsRef<[u8]> for BufferBytes {
     fn as_ref(&self) -> &[u8] {

@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lockstep_collectives::{
-    self as collectives, Call, CollectiveCause, CollectiveError, CollectiveKey, Communicator,
-    ElementType, Group, Member,
+    self as collectives, Call, CancelToken, CollectiveCause, CollectiveError, CollectiveKey,
+    Communicator, ElementType, Group, Member,
 };
 
 use super::assignment::{DeviceAssignment, GroupMode};
 use super::exchange::Exchange;
 use crate::backend::{CollectiveContext, CollectiveSite, Reduction, Transfer};
-use crate::ifrt::{Code, DType, Result, Status};
+use crate::ifrt::{Code, DType, DeviceList, Result, Status};
 use crate::stablehlo::op::Collective;
 use crate::stablehlo::{Module, OpKind};
 
@@ -31,6 +31,11 @@ pub(super) struct LaunchContext {
     pub(super) progress: Progress,
     /// What is at the other end of what is no collective, if anything is.
     pub(super) exchange: Option<Arc<Exchange>>,
+    /// Those that check that they make the same launch, on devices that do so: see
+    /// [`LaunchContext::meet`].
+    pub(super) leads: Option<Arc<[Member]>>,
+    /// What ends the launch early.
+    pub(super) cancel: CancelToken,
 }
 
 /// How far a launch has come with its collectives.
@@ -65,6 +70,10 @@ impl LaunchContext {
     /// the next one is in step again.
     pub(super) fn begin(&self, scopes: &[Scope]) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
+        if let Some(group) = self.leads.as_ref().and_then(|leads| self.group_of(leads).ok()) {
+            group.begin_epoch();
+            groups.push(group);
+        }
         for Scope { replica_groups, mode } in scopes {
             // What is wrong with it, the collective itself will say.
             let Ok(Some(members)) = self.assignment.group(self.position, *mode, replica_groups)
@@ -92,6 +101,14 @@ impl LaunchContext {
         for group in groups.iter().filter(|group| !knows(group)) {
             self.communicator.decline(group, reason.message());
         }
+    }
+
+    /// Waits for the leads of the other processes to come to this launch, which nothing else would
+    /// tell of a program that does not have all its devices meet (I2).
+    pub(super) fn meet(&self) -> Result<()> {
+        let Some(leads) = &self.leads else { return Ok(()) };
+        let group = self.group_of(leads)?;
+        self.run_as(self.key(0, 0), &group, |call| self.communicator.barrier(call))
     }
 
     fn key(&self, ordinal: u32, iteration: u64) -> CollectiveKey {
@@ -125,7 +142,17 @@ impl LaunchContext {
         group: &Group,
         collective: impl FnOnce(&Call<'_>) -> Result<(), CollectiveError>,
     ) -> Result<()> {
-        let call = Call { key: Some(self.key(site.ordinal, site.iteration)), ..Call::on(group) };
+        self.run_as(self.key(site.ordinal, site.iteration), group, collective)
+    }
+
+    fn run_as(
+        &self,
+        key: CollectiveKey,
+        group: &Group,
+        collective: impl FnOnce(&Call<'_>) -> Result<(), CollectiveError>,
+    ) -> Result<()> {
+        let _span = tracing::debug_span!("collective", ordinal = key.ordinal).entered();
+        let call = Call { key: Some(key), cancel: Some(&self.cancel), ..Call::on(group) };
         let start = Instant::now();
         let result = collective(&call);
         let spent = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -135,6 +162,25 @@ impl LaunchContext {
             status(error)
         })
     }
+}
+
+/// The devices that check that all processes make the same launch: the first of each, if there are
+/// several, and no collective of the program joins all of its devices.
+pub(super) fn leads(
+    devices: &DeviceList,
+    scopes: &[Scope],
+    assignment: &DeviceAssignment,
+) -> Option<Arc<[Member]>> {
+    let joins_all = |Scope { replica_groups, mode }: &Scope| {
+        let group = assignment.group(0, *mode, replica_groups);
+        matches!(group, Ok(Some(members)) if members.len() == devices.len())
+    };
+    let processes = devices.process_indices();
+    if processes.len() < 2 || scopes.iter().any(joins_all) {
+        return None;
+    }
+    let first = |process: &u32| devices.iter().find(|device| device.process_index() == *process);
+    Some(processes.iter().filter_map(first).map(|device| Member(device.id().0)).collect())
 }
 
 impl Scope {

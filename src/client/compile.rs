@@ -1,5 +1,6 @@
 //! From a program to an executable: read, verify, make local, agree, hand to the backend.
 
+use std::any::Any;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -8,13 +9,16 @@ use lockstep_collectives::{CallRefusal, Member, Session, SessionError};
 
 use super::agreement::{Proposal, Record, Store};
 use super::assignment::DeviceAssignment;
-use super::collective::Scope;
+use super::collective::{Scope, leads};
 use super::executable::{Executable, LocalPart};
 use super::launch::Statistics;
+use super::serialized;
 use super::{Client, Core};
+use crate::backend;
 use crate::ifrt::{
-    ArraySpec, Code, CompileOptions, Compiler, DeviceList, Future, LoadedExecutable, MemoryKind,
-    Mesh, MeshAxis, Program, Result, ShardingSpec, StableHloProgram, Status, fingerprint,
+    ArraySpec, Code, CompileOptions, Compiler, Device, DeviceList, Future, HostFunctionProgram,
+    LoadedExecutable, MemoryKind, Mesh, MeshAxis, Program, Result, ShardingSpec, StableHloProgram,
+    Status, fingerprint,
 };
 use crate::spmd::{self, Localized};
 use crate::stablehlo::{self, Function, Module, TensorType, op};
@@ -26,11 +30,48 @@ impl Compiler for Client {
         program: &dyn Program,
         options: &CompileOptions,
     ) -> Future<Arc<dyn LoadedExecutable>> {
+        let kind = program.type_name();
+        let _span = tracing::debug_span!("compile_and_load", kind).entered();
         let executable = self.core.compile(program, options);
         Future::ready(
             executable.map(|executable| -> Arc<dyn LoadedExecutable> { Arc::new(executable) }),
         )
     }
+
+    /// As [`Compiler::compile_and_load`].
+    fn deserialize_and_load(
+        &self,
+        serialized: &[u8],
+        devices: Option<&DeviceList>,
+    ) -> Future<Arc<dyn LoadedExecutable>> {
+        let _span = tracing::debug_span!("deserialize_and_load").entered();
+        let executable = self.core.deserialize(serialized, devices);
+        Future::ready(
+            executable.map(|executable| -> Arc<dyn LoadedExecutable> { Arc::new(executable) }),
+        )
+    }
+}
+
+/// An executable that is compiled, and not on its devices yet.
+pub(super) struct Unloaded {
+    pub(super) name: String,
+    pub(super) fingerprint: u64,
+    pub(super) devices: DeviceList,
+    pub(super) num_partitions: usize,
+    pub(super) parameters: Vec<ArraySpec>,
+    pub(super) outputs: Vec<ArraySpec>,
+    pub(super) donatable: Vec<usize>,
+    pub(super) program: Arc<dyn backend::Executable>,
+    /// See [`Executable::source`].
+    pub(super) source: Option<(StableHloProgram, Module)>,
+}
+
+/// What processes compare of a compilation.
+pub(super) struct Agreement<'a> {
+    /// Of the program, its devices and the runtime, or why there is none.
+    pub(super) fingerprint: Result<u64>,
+    /// The program line by line.
+    pub(super) listing: &'a dyn Fn() -> String,
 }
 
 impl Core {
@@ -42,14 +83,79 @@ impl Core {
         let devices = &options.devices;
         self.require_own(devices)?;
         require_distinct(devices)?;
+        let any: &dyn Any = program;
+        if let Some(program) = any.downcast_ref::<HostFunctionProgram>() {
+            return self.compile_host_function(program, options);
+        }
         let prepared = Prepared::new(program, devices);
-        self.agree(&prepared, options)?;
+        let listing = || match &prepared {
+            Ok(prepared) => prepared.global.listing().join("\n"),
+            Err(_) => String::new(),
+        };
+        let fingerprint = prepared.as_ref().map(|prepared| prepared.fingerprint);
+        let fingerprint = fingerprint.map_err(Clone::clone);
+        self.agree(&Agreement { fingerprint, listing: &listing }, options)?;
         let Prepared { global, local, parameters, outputs, fingerprint } = prepared?;
+        let main = main(&global)?;
+        let is_donated = |&index: &usize| {
+            main.params.get(index).is_some_and(|p| p.donated || p.aliases_output.is_some())
+        };
+        let source = any.downcast_ref::<StableHloProgram>().cloned();
+        self.load(Unloaded {
+            name: name(&global).to_owned(),
+            fingerprint,
+            devices: devices.clone(),
+            num_partitions: local.num_partitions,
+            donatable: (0..parameters.len()).filter(is_donated).collect(),
+            parameters,
+            outputs,
+            program: self.backend.compile(&local.module)?,
+            source: source.map(|source| (source, local.module)),
+        })
+    }
 
+    fn deserialize(
+        self: &Arc<Self>,
+        serialized: &[u8],
+        devices: Option<&DeviceList>,
+    ) -> Result<Executable> {
+        let serialized = serialized::decode(self.backend.platform_name(), serialized)?;
+        let own = match devices {
+            Some(devices) => devices.clone(),
+            None => {
+                let device = |id: &u32| {
+                    let found = self.devices.iter().find(|device| device.id().0 == *id).cloned();
+                    found.ok_or_else(|| {
+                        Status::failed_precondition(format!(
+                            "the executable was compiled for device {id}, this client has {}: \
+                             name the devices to load it on",
+                            self.devices
+                        ))
+                    })
+                };
+                let found: Vec<Device> =
+                    serialized.devices.iter().map(device).collect::<Result<_>>()?;
+                DeviceList::new(found)
+            }
+        };
+        let same_ids = own.ids().map(|id| id.0).eq(serialized.devices.iter().copied());
+        let executable = self.compile(&serialized.program, &CompileOptions::new(own))?;
+        if same_ids && executable.fingerprint != serialized.fingerprint {
+            return Err(Status::data_loss(format!(
+                "the executable was {:016x} and is loaded as {:016x}",
+                serialized.fingerprint, executable.fingerprint
+            )));
+        }
+        Ok(executable)
+    }
+
+    /// Puts an executable on this process's devices.
+    pub(super) fn load(self: &Arc<Self>, unloaded: Unloaded) -> Result<Executable> {
+        let Unloaded { devices, num_partitions, program, source, .. } = unloaded;
         let members = devices.ids().map(|id| Member(id.0)).collect();
-        let assignment = DeviceAssignment::new(members, local.num_partitions);
+        let assignment = DeviceAssignment::new(members, num_partitions);
         let assignment = assignment.ok_or_else(|| {
-            Status::internal(format!("{devices} are not replicas of {}", local.num_partitions))
+            Status::internal(format!("{devices} are not replicas of {num_partitions}"))
         })?;
         let mut parts = Vec::new();
         for position in devices.addressable_positions() {
@@ -57,22 +163,23 @@ impl Core {
                 parts.push(LocalPart { position, device: self.local_device(device)? });
             }
         }
-        let main = main(&global)?;
-        let is_donated = |&index: &usize| {
-            main.params.get(index).is_some_and(|p| p.donated || p.aliases_output.is_some())
+        let scopes: Arc<[Scope]> = match &source {
+            Some((_, module)) => Scope::of_program(module),
+            None => Arc::new([]),
         };
-        let program = self.backend.compile(&local.module)?;
         Ok(Executable {
             core: Arc::clone(self),
-            name: name(&global).to_owned(),
-            fingerprint,
-            devices: devices.clone(),
-            donatable: (0..parameters.len()).filter(is_donated).collect(),
-            parameters,
-            outputs,
+            name: unloaded.name,
+            fingerprint: unloaded.fingerprint,
+            parameters: unloaded.parameters,
+            outputs: unloaded.outputs,
+            donatable: unloaded.donatable,
             program,
+            source,
+            leads: leads(&devices, &scopes, &assignment),
             assignment: Arc::new(assignment),
-            scopes: Scope::of_program(&local.module),
+            scopes,
+            devices,
             local: parts,
             next_launch: AtomicU64::new(0),
             statistics: Arc::new(Statistics::default()),
@@ -80,7 +187,7 @@ impl Core {
     }
 
     /// Compares the program with those of the other processes that own one of the devices.
-    fn agree(&self, prepared: &Result<Prepared>, options: &CompileOptions) -> Result<()> {
+    pub(super) fn agree(&self, agreement: &Agreement<'_>, options: &CompileOptions) -> Result<()> {
         let devices = &options.devices;
         let ranks = devices.process_indices();
         let rank = self.world.rank().0;
@@ -106,15 +213,12 @@ impl Core {
             ranks: &ranks,
             record: Record {
                 runtime: env!("CARGO_PKG_VERSION").to_owned(),
-                program: match prepared {
-                    Ok(prepared) => Ok(prepared.fingerprint),
+                program: match &agreement.fingerprint {
+                    Ok(fingerprint) => Ok(*fingerprint),
                     Err(status) => Err(status.message().to_owned()),
                 },
             },
-            listing: &|| match prepared {
-                Ok(prepared) => prepared.global.listing().join("\n"),
-                Err(_) => String::new(),
-            },
+            listing: agreement.listing,
             timeout: options.agreement_timeout,
         };
         proposal.agree(session)
@@ -168,7 +272,7 @@ impl Prepared {
 }
 
 fn read(program: &dyn Program) -> Result<Module> {
-    let any: &dyn std::any::Any = program;
+    let any: &dyn Any = program;
     match any.downcast_ref::<StableHloProgram>() {
         Some(StableHloProgram::Text(text)) => {
             stablehlo::parse(text).map_err(|error| Status::wrap(Code::InvalidArgument, error))

@@ -3,16 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lockstep_collectives::Member;
+
 use super::Core;
 use super::array::{Array, take_shards};
 use super::assignment::DeviceAssignment;
 use super::collective::{LaunchContext, Progress, Scope};
 use super::launch::{DeviceLaunch, Launch, Statistics};
+use super::serialized;
 use crate::backend::{self, Buffer, LocalDevice};
 use crate::ifrt::{
-    ArrayRef, ArraySpec, DeviceList, ExecuteOptions, ExecuteResult, ExecutionStatistics, Future,
-    LoadedExecutable, Promise, Result, Status, Value,
+    ArrayRef, ArraySpec, CancellationHandle, DeviceList, ExecuteOptions, ExecuteResult,
+    ExecutionStatistics, Future, LoadedExecutable, MemoryStatistics, Promise, Result,
+    StableHloProgram, Status, Value,
 };
+use crate::stablehlo::Module;
 
 /// An executable of [`super::Client`].
 pub(super) struct Executable {
@@ -24,8 +29,12 @@ pub(super) struct Executable {
     pub(super) outputs: Vec<ArraySpec>,
     pub(super) donatable: Vec<usize>,
     pub(super) program: Arc<dyn backend::Executable>,
+    /// What it was compiled from, and what one device runs; `None` if that is code of this process.
+    pub(super) source: Option<(StableHloProgram, Module)>,
     pub(super) assignment: Arc<DeviceAssignment>,
     pub(super) scopes: Arc<[Scope]>,
+    /// See [`LaunchContext::meet`].
+    pub(super) leads: Option<Arc<[Member]>>,
     /// Where the program runs in this process, in the order of the device assignment.
     pub(super) local: Vec<LocalPart>,
     pub(super) next_launch: AtomicU64,
@@ -67,6 +76,7 @@ impl LoadedExecutable for Executable {
     }
 
     fn execute(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<ExecuteResult> {
+        let _span = tracing::debug_span!("execute", program = self.name).entered();
         let arrays = self.check(arguments)?;
         let donated = self.donated(arguments, options)?;
         let shards = take_shards(&arrays, &donated)?;
@@ -85,8 +95,12 @@ impl LoadedExecutable for Executable {
                 promises.push(promise);
                 shards.push(shard);
             }
+            let communicator = self.core.communicator(part.device)?;
+            let is_lead = |leads: &&Arc<[Member]>| leads.contains(&communicator.member());
             let context = LaunchContext {
-                communicator: self.core.communicator(part.device)?,
+                leads: self.leads.as_ref().filter(is_lead).cloned(),
+                cancel: launch.token.clone(),
+                communicator,
                 assignment: Arc::clone(&self.assignment),
                 position: part.position,
                 launch: launch_id,
@@ -112,7 +126,34 @@ impl LoadedExecutable for Executable {
             .iter()
             .zip(output_shards)
             .map(|(spec, shards)| -> ArrayRef { Arc::new(Array::new(spec.clone(), shards)) });
-        Ok(ExecuteResult { outputs: outputs.collect(), status })
+        let cancellation = CancellationHandle::new(move |error| launch.cancel(error));
+        Ok(ExecuteResult { outputs: outputs.collect(), status, cancellation })
+    }
+
+    fn serialize(&self) -> Result<Vec<u8>> {
+        let Some((source, _)) = &self.source else { return Err(self.is_code()) };
+        let ids = self.devices.ids().map(|id| id.0).collect();
+        Ok(serialized::encode(self.core.backend.platform_name(), self.fingerprint, ids, source))
+    }
+
+    fn program_text(&self) -> Result<String> {
+        let Some((_, module)) = &self.source else { return Err(self.is_code()) };
+        Ok(module.to_string())
+    }
+
+    fn memory_statistics(&self) -> MemoryStatistics {
+        let shard_bytes = |spec: &ArraySpec| {
+            // What was compiled has shards of known shapes.
+            let shape = spec.sharding.shard_shape(&spec.shape).ok();
+            shape.map_or(0, |shape| shape.num_elements() * spec.dtype.size_bytes())
+        };
+        let donated = self.donatable.iter().filter_map(|&index| self.parameters.get(index));
+        MemoryStatistics {
+            argument_bytes: self.parameters.iter().map(shard_bytes).sum(),
+            output_bytes: self.outputs.iter().map(shard_bytes).sum(),
+            donated_bytes: donated.map(shard_bytes).sum(),
+            temporary_bytes: None,
+        }
     }
 
     fn statistics(&self) -> ExecutionStatistics {
@@ -121,6 +162,13 @@ impl LoadedExecutable for Executable {
 }
 
 impl Executable {
+    fn is_code(&self) -> Status {
+        Status::unimplemented(format!(
+            "{} is a function of this process, which has no form outside of it",
+            self.name
+        ))
+    }
+
     /// The arguments as this client's arrays, if they are what the program takes.
     fn check<'a>(&self, arguments: &'a [ArrayRef]) -> Result<Vec<&'a Array>> {
         if arguments.len() != self.parameters.len() {

@@ -1,25 +1,25 @@
 //! Arrays from host memory, from single-device arrays, and from errors.
 
-use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Core;
 use super::array::{Array, require_addressable};
 use super::region;
-use crate::backend::Buffer;
+use crate::backend::{Backend, Buffer, LocalDevice};
 use crate::ifrt::{
-    ArrayCopySemantics, ArrayRef, ArraySpec, DType, Device, Future, HostBuffer, HostBufferShards,
-    IndexDomain, MemoryKind, Result, Sharding, ShardingSpec, SingleDeviceShardSemantics, Status,
-    Value,
+    ArrayCopySemantics, ArrayRef, ArraySpec, Device, Future, HostBuffer, HostBufferSemantics,
+    HostBufferShards, HostBytes, IndexDomain, MemoryKind, Result, Sharding, ShardingSpec,
+    SingleDeviceShardSemantics, Status, Value,
 };
 use crate::stablehlo::TensorType;
 
 impl Core {
-    /// Every semantics is met by copying during the call.
     pub(super) fn array_from_host_buffer(
         &self,
         buffer: &HostBuffer<'_>,
         sharding: &Sharding,
+        semantics: HostBufferSemantics,
     ) -> Result<ArrayRef> {
         let spec = ArraySpec {
             dtype: buffer.dtype(),
@@ -27,21 +27,21 @@ impl Core {
             sharding: sharding.clone(),
         };
         let domains = self.addressable_domains(&spec)?;
-        let mut shards = Vec::with_capacity(domains.len());
-        // Replicas follow one another often enough to keep the last domain's bytes.
-        let mut last: Option<(&IndexDomain, Cow<'_, [u8]>)> = None;
-        for (domain, device) in domains.iter().zip(&spec.sharding.devices().addressable()) {
-            let bytes = match last.take() {
-                Some((same, bytes)) if same == domain => bytes,
-                _ => contents(buffer, domain)?,
-            };
-            shards.push(self.buffer(device, spec.dtype, domain, &bytes)?);
-            last = Some((domain, bytes));
-        }
+        let devices = spec.sharding.devices().addressable();
+        let origin = vec![0; buffer.shape().rank()];
+        let shards = domains.iter().zip(&devices).map(|(domain, device)| {
+            let part = buffer.part(&origin, domain)?;
+            self.shard(device, &part, semantics)
+        });
+        let shards = shards.collect::<Result<_>>()?;
         Ok(Arc::new(Array::new(spec, shards)))
     }
 
-    pub(super) fn array_from_shards(&self, array: &HostBufferShards<'_>) -> Result<ArrayRef> {
+    pub(super) fn array_from_shards(
+        &self,
+        array: &HostBufferShards<'_>,
+        semantics: HostBufferSemantics,
+    ) -> Result<ArrayRef> {
         let HostBufferShards { spec, buffers } = array;
         let domains = self.addressable_domains(spec)?;
         let devices = spec.sharding.devices().addressable();
@@ -72,8 +72,7 @@ impl Core {
                         buffer.shape()
                     )));
                 }
-                let bytes = contents(buffer, &IndexDomain::whole(buffer.shape().clone()))?;
-                *shard = Some(self.buffer(device, spec.dtype, domain, &bytes)?);
+                *shard = Some(self.shard(device, buffer, semantics)?);
             }
         }
         let missing: Vec<usize> =
@@ -156,35 +155,119 @@ impl Core {
     /// Checks that an array of this client can be spread like that.
     pub(super) fn require_usable(&self, sharding: &Sharding) -> Result<()> {
         self.require_own(sharding.devices())?;
-        if *sharding.memory_kind() != MemoryKind::DEVICE {
+        let kinds = self.backend.memory_kinds();
+        if !kinds.contains(sharding.memory_kind()) {
+            let kinds: Vec<&str> = kinds.iter().map(MemoryKind::name).collect();
             return Err(Status::invalid_argument(format!(
                 "devices of this client have {} memory, not {}",
-                MemoryKind::DEVICE,
+                kinds.join(", "),
                 sharding.memory_kind()
             )));
         }
         Ok(())
     }
 
-    fn buffer(
+    /// Copies during the call, unless the memory may be kept and the device computes from it.
+    fn shard(
         &self,
         device: &Device,
-        dtype: DType,
-        domain: &IndexDomain,
-        bytes: &[u8],
+        contents: &HostBuffer<'_>,
+        semantics: HostBufferSemantics,
     ) -> Result<Future<Buffer>> {
-        let ty = TensorType::new(dtype, domain.shape().clone());
-        let buffer = self.backend.buffer_from_host(self.local_device(device)?, &ty, bytes)?;
-        Ok(Future::ready(Ok(buffer)))
+        let ty = TensorType::new(contents.dtype(), contents.shape().clone());
+        let device = self.local_device(device)?;
+        let may_keep = matches!(
+            semantics,
+            HostBufferSemantics::ImmutableZeroCopy | HostBufferSemantics::MutableZeroCopy
+        );
+        if let (true, Some(kept)) = (may_keep, kept(contents))
+            && let Some(buffer) = self.backend.buffer_in_place(device, &ty, &kept)?
+        {
+            return Ok(Future::ready(Ok(buffer)));
+        }
+        Ok(Future::ready(Ok(device_buffer(&*self.backend, device, &ty, contents)?)))
     }
 }
 
-/// The dense elements of a part of `buffer`: in place when it is all of it and dense.
-fn contents<'a>(buffer: &'a HostBuffer<'_>, domain: &IndexDomain) -> Result<Cow<'a, [u8]>> {
-    match buffer.as_dense() {
-        Some(bytes) if domain.shape() == buffer.shape() => Ok(Cow::Borrowed(bytes)),
-        _ => region::extract(buffer, domain)
-            .map(Cow::Owned)
-            .ok_or_else(|| Status::internal(format!("{domain} does not lie within {buffer:?}"))),
+/// The bytes of a dense part of shared host memory.
+struct Kept {
+    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    range: Range<usize>,
+}
+
+/// The bytes of `contents`, to be kept; `None` when they are not dense, or only lent.
+fn kept(contents: &HostBuffer<'_>) -> Option<Arc<dyn AsRef<[u8]> + Send + Sync>> {
+    let HostBytes::Shared(owner) = contents.bytes() else { return None };
+    let len = contents.as_dense()?.len();
+    let start = if len == 0 { 0 } else { contents.offset_bytes() };
+    Some(Arc::new(Kept { owner: Arc::clone(owner), range: start..start + len }))
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        (*self.owner).as_ref().get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+/// A device buffer of what is in host memory, in whatever order it lies there.
+pub(super) fn device_buffer(
+    backend: &dyn Backend,
+    device: LocalDevice,
+    ty: &TensorType,
+    contents: &HostBuffer<'_>,
+) -> Result<Buffer> {
+    match contents.as_dense() {
+        Some(bytes) => backend.buffer_from_host(device, ty, bytes),
+        None => backend.buffer_filled(device, ty, &mut |into| {
+            region::gather(contents, into).ok_or_else(|| {
+                Status::internal(format!("{contents:?} does not fill {} bytes", into.len()))
+            })
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::ifrt::{Client as _, DType, Mesh, Shape};
+
+    /// Numbers that start on a multiple of 16 bytes.
+    struct Aligned(Vec<u128>);
+
+    impl AsRef<[u8]> for Aligned {
+        fn as_ref(&self) -> &[u8] {
+            bytemuck::cast_slice(&self.0)
+        }
+    }
+
+    #[test]
+    fn memory_that_may_be_kept_is_where_arrays_lie_and_what_is_read() {
+        let client = Client::solo(2).unwrap();
+        let owner: Arc<Aligned> = Arc::new(Aligned((0..8).collect()));
+        let place = owner.0.as_ptr().addr();
+        let shape = Shape::new([32]).unwrap();
+        let tiling = Mesh::new([("x", 2)]).unwrap().tiling(&[&["x"]]).unwrap();
+        let sharding = Sharding::tiled(client.devices().clone(), tiling).unwrap();
+        let places = |semantics| -> Vec<usize> {
+            let bytes = HostBytes::Shared(owner.clone());
+            let buffer = HostBuffer::dense(bytes, DType::U32, shape.clone()).unwrap();
+            let array = client.make_array_from_host_buffer(&buffer, &sharding, semantics).unwrap();
+            let parts = array.disassemble_into_single_device_arrays(
+                ArrayCopySemantics::ReuseInput,
+                SingleDeviceShardSemantics::AddressableShards,
+            );
+            let place = |part: &ArrayRef| {
+                let read = part.copy_to_host_buffer(ArrayCopySemantics::ReuseInput).unwrap();
+                read.wait().unwrap().as_dense().unwrap().as_ptr().addr()
+            };
+            parts.unwrap().iter().map(place).collect()
+        };
+        assert_eq!(places(HostBufferSemantics::ImmutableZeroCopy), [place, place + 64]);
+        assert_eq!(places(HostBufferSemantics::MutableZeroCopy), [place, place + 64]);
+        for copied in places(HostBufferSemantics::ImmutableUntilTransferCompletes) {
+            assert!(!(place..place + 128).contains(&copied));
+        }
+        assert_eq!(Arc::strong_count(&owner), 1);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use lockstep_collectives::Member;
+use lockstep_collectives::{CancelToken, Member};
 
 use super::collective::{LaunchContext, Scope};
 use crate::backend::{self, Buffer, LocalDevice};
-use crate::ifrt::{ExecutionStatistics, Future, Promise, Result, Status};
+use crate::ifrt::{Code, ExecutionStatistics, Future, Promise, Result, Status, UserContext};
 
 /// What the local devices of one launch share.
 ///
@@ -17,6 +17,11 @@ use crate::ifrt::{ExecutionStatistics, Future, Promise, Result, Status};
 /// if any of them failed, none has a value (invariant I9).
 pub(super) struct Launch {
     statistics: Arc<Statistics>,
+    user_context: Option<UserContext>,
+    /// Ends its collectives.
+    pub(super) token: CancelToken,
+    /// Why it shall end early.
+    cancelled: OnceLock<Status>,
     state: Mutex<State>,
 }
 
@@ -60,7 +65,13 @@ impl Launch {
                 promise.set(Ok(()));
             }
         }
-        let launch = Self { statistics, state: Mutex::new(state) };
+        let launch = Self {
+            statistics,
+            user_context: UserContext::current(),
+            token: CancelToken::new(),
+            cancelled: OnceLock::new(),
+            state: Mutex::new(state),
+        };
         (Arc::new(launch), status)
     }
 
@@ -68,8 +79,20 @@ impl Launch {
         self.lock().failure.clone()
     }
 
+    /// Ends the launch early if it is not over.
+    pub(super) fn cancel(&self, error: Status) {
+        if self.cancelled.set(error).is_ok() {
+            self.token.cancel();
+        }
+    }
+
     /// Keeps the first failure.
     fn fail(&self, status: Status) {
+        let status = match self.cancelled.get() {
+            Some(error) if status.code() == Code::Cancelled => error.clone(),
+            _ => status,
+        };
+        let status = status.in_user_context(self.user_context.as_ref());
         self.lock().failure.get_or_insert(status);
     }
 
@@ -114,6 +137,7 @@ impl DeviceLaunch {
     /// Runs on the device's stream: waits for the arguments, computes, settles. Who waits for this
     /// device in a collective that it does not come to is told so.
     pub(super) fn run(mut self) {
+        let _span = tracing::debug_span!("launch", number = self.context.launch).entered();
         let outputs = std::mem::take(&mut self.outputs);
         let arguments = std::mem::take(&mut self.arguments);
         let groups = self.context.begin(&self.scopes);
@@ -131,6 +155,11 @@ impl DeviceLaunch {
     fn execute(&self, arguments: Vec<Future<Buffer>>) -> Result<Vec<Buffer>> {
         // In order, so that of several poisoned arguments the first names the cause.
         let arguments: Vec<Buffer> = arguments.into_iter().map(take).collect::<Result<_>>()?;
+        if let Some(error) = self.launch.cancelled.get() {
+            return Err(error.clone());
+        }
+        // Whatever other devices of this process have come to: its launch is here.
+        self.context.meet()?;
         if let Some(failure) = self.launch.failure() {
             return Err(failure);
         }

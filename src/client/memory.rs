@@ -34,7 +34,10 @@ mod tests {
     use super::*;
     use crate::backend::cpu::CpuBackend;
     use crate::backend::{Backend, LocalDevice};
-    use crate::ifrt::{DType, Shape};
+    use crate::client::Client;
+    use crate::ifrt::{
+        ArrayRef, Client as _, DType, HostBuffer, HostBufferSemantics, HostBytes, Shape, Sharding,
+    };
     use crate::stablehlo::TensorType;
 
     #[test]
@@ -51,6 +54,35 @@ mod tests {
             assert_eq!(arena.bytes_in_use() > 0, shared, "{len}");
             drop(buffer);
             assert_eq!(arena.bytes_in_use(), 0);
+        }
+    }
+
+    #[test]
+    fn ten_thousand_arrays_leave_nothing_behind() {
+        let client = Client::solo(2).unwrap();
+        let arena = client.world().arena().unwrap();
+        let start = arena.bytes_in_use();
+        let bytes = vec![7; 5000];
+        for round in 0..10_u16 {
+            let arrays: Vec<ArrayRef> = (0..1000_usize)
+                .map(|number| {
+                    let len = (number * 7 + usize::from(round)) % bytes.len();
+                    let contents = HostBytes::Borrowed(&bytes[..len]);
+                    let buffer = HostBuffer::dense(contents, DType::U8, Shape::new([len]).unwrap());
+                    let sharding = Sharding::replicated(client.devices().clone()).unwrap();
+                    let semantics = HostBufferSemantics::ImmutableOnlyDuringCall;
+                    let array =
+                        client.make_array_from_host_buffer(&buffer.unwrap(), &sharding, semantics);
+                    array.unwrap()
+                })
+                .collect();
+            assert!(arena.bytes_in_use() > start);
+            // Half of them are deleted while somebody holds them.
+            for array in arrays.iter().step_by(2) {
+                array.delete().wait().unwrap();
+            }
+            drop(arrays);
+            assert_eq!(arena.bytes_in_use(), start);
         }
     }
 

@@ -17,12 +17,17 @@ mod exchange;
 mod executable;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod hash;
+mod hlo;
 mod host;
+mod host_function;
 mod launch;
 mod memory;
 mod movement;
 mod region;
+mod relabel;
 mod route;
+mod serialized;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -31,6 +36,7 @@ mod virtual_devices;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use self::hlo::{from_hlo_sharding, to_hlo_sharding};
 pub use self::virtual_devices::{VirtualDevices, VirtualLaunch};
 use lockstep_collectives::{Communicator, Member, World, WorldError};
 
@@ -41,13 +47,15 @@ use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, LocalDevice};
 use crate::ifrt::{
     self, ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Code, Compiler, Device,
-    DeviceDescription, DeviceId, DeviceList, HostBuffer, HostBufferSemantics, HostBufferShards,
-    Memory, MemoryId, MemoryKind, Result, Sharding, SingleDeviceShardSemantics, Status,
+    DeviceDescription, DeviceId, DeviceList, Future, HashMode, HostBuffer, HostBufferSemantics,
+    HostBufferShards, Memory, MemoryId, MemoryKind, RemapPlan, Result, Sharding,
+    SingleDeviceShardSemantics, Status,
 };
 
 /// One process's view of a job.
 ///
-/// Every [`HostBufferSemantics`] is met by copying during the call. Reading an array without
+/// Arrays lie in shared host memory where [`HostBufferSemantics`] allow it, the memory is dense and
+/// the devices compute from there; else it is copied during the call. Reading an array without
 /// `AlwaysCopy` copies nothing where one shard is the whole array.
 ///
 /// Dropping the last reference to it, and to the executables it made, waits for the launches
@@ -68,8 +76,8 @@ struct Core {
     addressable: DeviceList,
     /// Compilations so far, by the fingerprint of the device list.
     compilations: Mutex<HashMap<u64, u64>>,
-    /// Exchanges of moving arrays so far, by the processes that took part.
-    movements: Mutex<HashMap<Vec<u32>, u64>>,
+    /// Exchanges between the leads of processes so far, by who took part.
+    exchanges: Mutex<HashMap<Vec<u32>, u64>>,
     world: World,
 }
 
@@ -124,17 +132,23 @@ impl Client {
                 backend.device_count()
             )));
         }
+        let kinds = backend.memory_kinds();
+        let memories = |device: u32| -> Vec<Memory> {
+            let count = u32::try_from(kinds.len()).unwrap_or(u32::MAX);
+            let memory = |(number, kind): (u32, &MemoryKind)| Memory {
+                id: MemoryId(device.saturating_mul(count).saturating_add(number)),
+                kind: kind.clone(),
+                devices: vec![DeviceId(device)],
+            };
+            (0..).zip(kinds).map(memory).collect()
+        };
         let device = |id: u32, process_index: u32| {
             Device::new(DeviceDescription {
                 id: DeviceId(id),
                 kind: backend.platform_name().to_owned(),
                 process_index,
                 is_addressable: process_index == world.rank().0,
-                default_memory: Memory {
-                    id: MemoryId(id),
-                    kind: MemoryKind::DEVICE,
-                    devices: vec![DeviceId(id)],
-                },
+                memories: memories(id),
                 attributes: AttributeMap::default(),
             })
         };
@@ -153,7 +167,7 @@ impl Client {
             attributes: AttributeMap::default(),
             devices,
             compilations: Mutex::default(),
-            movements: Mutex::default(),
+            exchanges: Mutex::default(),
             world,
         };
         Ok(Arc::new(Self { core: Arc::new(core) }))
@@ -247,17 +261,19 @@ impl ifrt::Client for Client {
         &self,
         buffer: &HostBuffer<'_>,
         sharding: &Sharding,
-        _semantics: HostBufferSemantics,
+        semantics: HostBufferSemantics,
     ) -> Result<ArrayRef> {
-        self.core.array_from_host_buffer(buffer, sharding)
+        let _span = tracing::debug_span!("make_array_from_host_buffer").entered();
+        self.core.array_from_host_buffer(buffer, sharding, semantics)
     }
 
     fn make_arrays_from_host_buffer_shards(
         &self,
         arrays: &[HostBufferShards<'_>],
-        _semantics: HostBufferSemantics,
+        semantics: HostBufferSemantics,
     ) -> Result<Vec<ArrayRef>> {
-        arrays.iter().map(|shards| self.core.array_from_shards(shards)).collect()
+        let _span = tracing::debug_span!("make_arrays_from_host_buffer_shards").entered();
+        arrays.iter().map(|shards| self.core.array_from_shards(shards, semantics)).collect()
     }
 
     fn make_error_arrays(&self, status: &Status, specs: &[ArraySpec]) -> Result<Vec<ArrayRef>> {
@@ -271,6 +287,7 @@ impl ifrt::Client for Client {
         copy: ArrayCopySemantics,
         shards: SingleDeviceShardSemantics,
     ) -> Result<ArrayRef> {
+        let _span = tracing::debug_span!("assemble_array_from_single_device_arrays").entered();
         self.core.assemble(spec, arrays, copy, shards)
     }
 
@@ -281,6 +298,7 @@ impl ifrt::Client for Client {
         memory_kind: Option<&MemoryKind>,
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>> {
+        let _span = tracing::debug_span!("copy_arrays").entered();
         self.core.copy(arrays, devices, memory_kind, copy)
     }
 
@@ -290,7 +308,33 @@ impl ifrt::Client for Client {
         specs: &[ArraySpec],
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>> {
+        let _span = tracing::debug_span!("reshard_arrays").entered();
         self.core.reshard(arrays, specs, copy)
+    }
+
+    fn remap_arrays(
+        &self,
+        plan: &RemapPlan,
+        arrays: &[ArrayRef],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>> {
+        let _span = tracing::debug_span!("remap_arrays").entered();
+        self.core.remap(plan, arrays, copy)
+    }
+
+    fn bitcast_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        specs: &[ArraySpec],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>> {
+        let _span = tracing::debug_span!("bitcast_arrays").entered();
+        self.core.bitcast(arrays, specs, copy)
+    }
+
+    fn hash_arrays(&self, arrays: &[ArrayRef], mode: HashMode) -> Result<Future<Vec<u64>>> {
+        let _span = tracing::debug_span!("hash_arrays").entered();
+        self.core.hash(arrays, mode)
     }
 
     fn compiler(&self) -> &dyn Compiler {

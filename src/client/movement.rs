@@ -144,9 +144,8 @@ impl Core {
 
     /// The way from one sharding to another.
     fn way(&self, from: &ArraySpec, to: &ArraySpec) -> Result<Way> {
-        let domains = |spec: &ArraySpec| {
-            spec.sharding.index_domains(&spec.shape, SingleDeviceShardSemantics::AllShards)
-        };
+        let all = SingleDeviceShardSemantics::AllShards;
+        let domains = |spec: &ArraySpec| spec.sharding.index_domains(&spec.shape, all);
         let holdings = |spec: &ArraySpec, domains: &[IndexDomain]| -> Vec<Holding> {
             let processes = spec.sharding.devices().iter().map(Device::process_index);
             let holding = |(process, domain): (u32, &IndexDomain)| Holding {
@@ -155,6 +154,14 @@ impl Core {
             };
             processes.zip(domains).map(holding).collect()
         };
+        if let (true, Err(_)) = (from.sharding.has_same_partitioning(&to.sharding), domains(from)) {
+            // Nobody knows what shards have, but each is what it was.
+            let shapes = from.sharding.shard_shapes(&from.shape, all)?;
+            let destinations: Vec<_> = shapes.into_iter().map(IndexDomain::whole).collect();
+            let sources = holdings(from, &destinations);
+            let route = Route::shard_by_shard(&sources, &holdings(to, &destinations));
+            return Ok(Way { sources, destinations, route });
+        }
         let destinations = domains(to)?;
         let sources = holdings(from, &domains(from)?);
         let host = |process| self.world.topology().host_of(Rank(process));
@@ -227,36 +234,42 @@ impl Core {
             route.transfers.iter().flat_map(|transfer| [transfer.from, transfer.to]).collect();
         processes.sort_unstable();
         processes.dedup();
-        if !processes.contains(&self.world.rank().0) {
-            return Ok(None);
-        }
-        let leads: Vec<Member> =
-            processes.iter().filter_map(|process| self.lead_of(*process)).collect();
+        let Some(group) = self.lead_group(&processes)? else { return Ok(None) };
         let communicator = self.communicator(LocalDevice(0))?;
-        let group = communicator.group(&leads);
-        let group = group.map_err(|error| Status::wrap(Code::Internal, error))?;
-        let number = {
-            let mut movements = self.movements.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = movements.entry(processes.clone()).or_default();
-            *next += 1;
-            *next
-        };
+        let number = self.next_exchange(processes.clone());
         let what = format!("{} {}: {} to {}", to.dtype, to.shape, from.sharding, to.sharding);
         let program = fingerprint(what.bytes());
         let key = CollectiveKey { launch: number, program, ordinal: 0, iteration: 0 };
         Ok(Some(Exchange { communicator, group, processes, key }))
     }
 
-    /// The member that speaks for a process: its first device.
-    pub(super) fn lead_of(&self, process: u32) -> Option<Member> {
-        let first = self.devices.iter().find(|device| device.process_index() == process);
-        first.map(|device| Member(device.id().0))
+    /// The leads of `processes`, of which each has a device, if this is one of several.
+    pub(super) fn lead_group(&self, processes: &[u32]) -> Result<Option<Group>> {
+        if processes.len() < 2 || !processes.contains(&self.world.rank().0) {
+            return Ok(None);
+        }
+        let lead = |process: &u32| {
+            let first = self.devices.iter().find(|device| device.process_index() == *process);
+            first.map(|device| Member(device.id().0))
+        };
+        let leads: Vec<Member> = processes.iter().filter_map(lead).collect();
+        let group = self.communicator(LocalDevice(0))?.group(&leads);
+        group.map(Some).map_err(|error| Status::wrap(Code::Internal, error))
+    }
+
+    /// The number of the next exchange between the leads of `processes`.
+    pub(super) fn next_exchange(&self, processes: Vec<u32>) -> u64 {
+        let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = exchanges.entry(processes).or_default();
+        *next += 1;
+        *next
     }
 }
 
 impl Movement {
     fn run(self) {
         let Self { backend, dtype, process, route, sources, local, destinations, exchange } = self;
+        let _span = tracing::debug_span!("move", pieces = route.transfers.len()).entered();
         let received = || -> Result<_> {
             if let Some(exchange) = &exchange {
                 exchange.group.begin_epoch();

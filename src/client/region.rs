@@ -2,42 +2,33 @@
 
 use crate::ifrt::{DType, HostBuffer, IndexDomain, Shape};
 
-/// The elements of `domain`, dense and row-major. `None` when it does not lie within the buffer.
-pub(super) fn extract(buffer: &HostBuffer<'_>, domain: &IndexDomain) -> Option<Vec<u8>> {
-    if !domain.is_within(buffer.shape()) {
-        return None;
-    }
-    if domain.shape().num_elements() == 0 {
-        // Strides of a buffer without elements are any numbers: nothing is computed from them.
-        return Some(Vec::new());
-    }
+/// Writes the elements of a buffer with strides of any sign to `into`, dense and row-major. `None`
+/// when they are not as many.
+pub(super) fn gather(buffer: &HostBuffer<'_>, into: &mut [u8]) -> Option<()> {
     let element = buffer.dtype().size_bytes();
     let bytes = buffer.bytes().as_slice();
-    let mut out = Vec::with_capacity(domain.shape().num_elements() * element);
     let contiguous = buffer.byte_strides().last().is_none_or(|&stride| stride == signed(element));
-
-    let mut origin = signed(buffer.offset_bytes());
-    for (&from, &stride) in domain.origin().iter().zip(buffer.byte_strides()) {
-        origin += signed(from) * stride;
-    }
-    for_each_row(domain.shape(), |index, length| {
-        let mut at = origin;
+    let mut rest = into;
+    for_each_row(buffer.shape(), |index, length| {
+        let mut at = signed(buffer.offset_bytes());
         for (&i, &stride) in index.iter().zip(buffer.byte_strides()) {
             at += signed(i) * stride;
         }
+        let (row, behind) = std::mem::take(&mut rest).split_at_mut_checked(length * element)?;
+        rest = behind;
         if contiguous {
             let start = usize::try_from(at).ok()?;
-            out.extend_from_slice(bytes.get(start..)?.get(..length * element)?);
+            row.copy_from_slice(bytes.get(start..)?.get(..length * element)?);
         } else {
             let stride = buffer.byte_strides().last().copied().unwrap_or_default();
-            for i in 0..length {
+            for (i, into) in row.chunks_exact_mut(element).enumerate() {
                 let start = usize::try_from(at + signed(i) * stride).ok()?;
-                out.extend_from_slice(bytes.get(start..)?.get(..element)?);
+                into.copy_from_slice(bytes.get(start..)?.get(..element)?);
             }
         }
         Some(())
     })?;
-    Some(out)
+    rest.is_empty().then_some(())
 }
 
 /// Writes the dense row-major `shard` to where `domain` lies in the dense row-major `whole`, an
@@ -179,7 +170,10 @@ mod tests {
             let bytes = HostBytes::Borrowed(&bytes);
             let buffer =
                 HostBuffer::strided(bytes, DType::U8, shape(dims), offset, strides.to_vec());
-            extract(&buffer.unwrap(), domain).unwrap()
+            let part = buffer.unwrap().part(&vec![0; dims.len()], domain).unwrap();
+            let mut read = vec![0; domain.shape().num_elements()];
+            gather(&part, &mut read).unwrap();
+            read
         };
         assert_eq!(read(&[3, 4], 0, &[4, 1], &domain(&[1, 1], &[2, 2])), [5, 6, 9, 10]);
         assert_eq!(read(&[4, 3], 0, &[1, 4], &domain(&[1, 0], &[2, 3])), [1, 5, 9, 2, 6, 10]);
@@ -194,7 +188,8 @@ mod tests {
         let bytes = [0_u8; 4];
         let buffer =
             HostBuffer::dense(HostBytes::Borrowed(&bytes), DType::U8, shape(&[4])).unwrap();
-        assert!(extract(&buffer, &domain(&[3], &[2])).is_none());
+        assert!(gather(&buffer, &mut [0; 3]).is_none());
+        assert!(gather(&buffer, &mut [0; 5]).is_none());
         let mut whole = [0_u8; 4];
         let mut insert = |domain: &IndexDomain, shard: &[u8]| {
             insert(&mut whole, &shape(&[4]), DType::U8, domain, shard)
@@ -243,7 +238,9 @@ mod tests {
             let mut whole = vec![0; rows * columns * 2];
             for shard in 0..x * y {
                 let domain = tiling.index_domain(&shape, shard).unwrap();
-                let bytes = extract(&buffer, &domain).unwrap();
+                let part = buffer.part(&[0, 0], &domain).unwrap();
+                let mut bytes = vec![0; domain.shape().num_elements() * 2];
+                gather(&part, &mut bytes).unwrap();
                 insert(&mut whole, &shape, DType::U16, &domain, &bytes).unwrap();
             }
             prop_assert_eq!(whole, bytemuck::cast_slice::<u16, u8>(&elements));

@@ -92,6 +92,27 @@ impl Route {
     }
 }
 
+impl Route {
+    /// The route by which each source becomes the destination of the same number as it is.
+    pub(super) fn shard_by_shard(sources: &[Holding], destinations: &[Holding]) -> Self {
+        let mut transfers = Vec::new();
+        let mut parts = Vec::with_capacity(destinations.len());
+        for (number, (source, destination)) in sources.iter().zip(destinations).enumerate() {
+            let domain = source.domain.clone();
+            let origin = if source.process == destination.process {
+                Origin::Shard(number)
+            } else {
+                let (from, to) = (source.process, destination.process);
+                transfers.push(Transfer { source: number, from, to, domain: domain.clone() });
+                Origin::Transfer(transfers.len() - 1)
+            };
+            let is_empty = domain.shape().num_elements() == 0;
+            parts.push(if is_empty { Vec::new() } else { vec![Part { origin, domain }] });
+        }
+        Self { transfers, parts }
+    }
+}
+
 /// A destination of which some rectangles have an origin and others need one still.
 struct Needed {
     open: Vec<IndexDomain>,

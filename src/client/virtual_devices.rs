@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use lockstep_collectives::transport::{LocalTransport, Transport};
-use lockstep_collectives::{Communicator, Member};
+use lockstep_collectives::{CancelToken, Communicator, Member};
 
 use super::assignment::DeviceAssignment;
 use super::collective::{LaunchContext, Progress, Scope};
@@ -127,6 +127,8 @@ impl VirtualDevices {
             program: 0,
             progress: Progress::default(),
             exchange: Some(Arc::clone(&self.exchange)),
+            leads: None,
+            cancel: CancelToken::new(),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Compiler, Device, DeviceId, DeviceList,
-    Future, HostBuffer, HostBufferSemantics, MemoryKind, Result, Sharding,
-    SingleDeviceShardSemantics, Status, Value,
+    ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Compiler, DType, Device, DeviceId,
+    DeviceList, Future, HostBuffer, HostBufferSemantics, HostBytes, IndexDomain, Layout,
+    MemoryKind, RemapPlan, Result, Shape, Sharding, SingleDeviceShardSemantics, Status, Value,
 };
 
 /// The addressable shards of one array, in host memory.
@@ -16,6 +16,15 @@ pub struct HostBufferShards<'a> {
     /// For each buffer, the shards that it is the contents of, as indices among the
     /// *addressable* shards. Together they name each of these exactly once.
     pub buffers: Vec<(Vec<usize>, HostBuffer<'a>)>,
+}
+
+/// What a hash of an array is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HashMode {
+    /// The elements and their places in the array, however it is spread.
+    Logical,
+    /// The contents of every shard, replicas included.
+    Physical,
 }
 
 /// One process's view of the devices of a job, of its arrays and its programs.
@@ -144,6 +153,100 @@ pub trait Client: Send + Sync {
         specs: &[ArraySpec],
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>>;
+
+    /// Arrays made of the shards of others as `plan` says; no byte moves.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the arrays are not those that the plan is for, one is deleted, or
+    /// the plan does not allow the semantics: see [`RemapPlan::check_copy_semantics`].
+    fn remap_arrays(
+        &self,
+        plan: &RemapPlan,
+        arrays: &[ArrayRef],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>>;
+
+    /// The same bytes seen as arrays of other element types, shapes and partitionings; no byte
+    /// moves.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when an array is deleted, the bytes of a shard, the devices or the memory
+    /// would change, booleans would be made of other bytes, or a copy is asked for.
+    fn bitcast_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        specs: &[ArraySpec],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>>;
+
+    /// A hash of each array, the same on all processes that own a shard of one of them; these must
+    /// make the same call in the same order. The future resolves to the first error that poisons
+    /// one of the arrays.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when an array is deleted, its sharding does not say who has what, or this
+    /// process owns no shard of any.
+    fn hash_arrays(&self, arrays: &[ArrayRef], mode: HashMode) -> Result<Future<Vec<u64>>>;
+
+    /// An array from the part of it that this process holds, which each process passes for itself;
+    /// see [`Sharding::process_domain`] for its shape.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when this process's shards are no rectangle, or `local` differs from it
+    /// in shape.
+    fn make_array_from_process_data(
+        &self,
+        local: &HostBuffer<'_>,
+        shape: &Shape,
+        sharding: &Sharding,
+        semantics: HostBufferSemantics,
+    ) -> Result<ArrayRef> {
+        let spec =
+            ArraySpec { dtype: local.dtype(), shape: shape.clone(), sharding: sharding.clone() };
+        let own = sharding.process_domain(shape, self.process_index())?;
+        let wanted = own.as_ref().map(IndexDomain::shape);
+        let is_empty = local.shape().num_elements() == 0;
+        if wanted.map_or(!is_empty, |wanted| wanted != local.shape()) {
+            let wanted = wanted.map_or("nothing".to_owned(), Shape::to_string);
+            return Err(Status::invalid_argument(format!(
+                "process {} holds {wanted} of an array of shape {shape} under {sharding}, not {}",
+                self.process_index(),
+                local.shape()
+            )));
+        }
+        let addressable = SingleDeviceShardSemantics::AddressableShards;
+        let domains = sharding.index_domains(shape, addressable)?;
+        let buffers = domains.iter().enumerate().map(|(index, domain)| {
+            let part = match &own {
+                Some(own) => local.part(own.origin(), domain)?,
+                None => HostBuffer::dense(
+                    HostBytes::Borrowed(&[]),
+                    local.dtype(),
+                    domain.shape().clone(),
+                )?,
+            };
+            Ok((vec![index], part))
+        });
+        let shards = HostBufferShards { spec, buffers: buffers.collect::<Result<_>>()? };
+        let mut made = self.make_arrays_from_host_buffer_shards(&[shards], semantics)?;
+        made.pop().ok_or_else(|| Status::internal("making one array gave none"))
+    }
+
+    /// How the elements of shards follow each other where nothing is said: row-major, in every
+    /// memory that there is.
+    fn default_layout(&self, _dtype: DType, shard_shape: &Shape, _memory: &MemoryKind) -> Layout {
+        Layout::row_major(shard_shape.rank())
+    }
+
+    /// A number that is the same for the same kinds of devices in the same processes, whatever
+    /// client sees them: a program compiled for one such list runs on another.
+    fn topology_fingerprint(&self, devices: &DeviceList) -> u64 {
+        let mut text = format!("{} {}", self.platform_name(), self.platform_version());
+        for device in devices {
+            text += &format!(" {} {}", device.process_index(), device.kind());
+        }
+        super::fingerprint(text.bytes())
+    }
 
     /// The contents of an array, brought to one process, which alone gets them.
     ///

@@ -40,4 +40,16 @@ pub trait Compiler: Send + Sync {
         program: &dyn Program,
         options: &CompileOptions,
     ) -> Future<Arc<dyn LoadedExecutable>>;
+
+    /// Loads what [`LoadedExecutable::serialize`] gave, on the devices of the same ids or on
+    /// others; processes agree as in [`Compiler::compile_and_load`].
+    ///
+    /// The future resolves to `InvalidArgument` when the bytes are no executable,
+    /// `FailedPrecondition` when another version of the runtime or another platform made them,
+    /// `DataLoss` when they no longer are what they were made as, and else as for a compilation.
+    fn deserialize_and_load(
+        &self,
+        serialized: &[u8],
+        devices: Option<&DeviceList>,
+    ) -> Future<Arc<dyn LoadedExecutable>>;
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::{AttributeMap, Memory};
+use super::{AttributeMap, Memory, MemoryKind, Result, Status};
 
 /// A device's id: unique across the processes of a job and the same on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,8 +27,8 @@ pub struct DeviceDescription {
     pub process_index: u32,
     /// See [`Device::is_addressable`].
     pub is_addressable: bool,
-    /// See [`Device::default_memory`].
-    pub default_memory: Memory,
+    /// See [`Device::memories`]; the default one first, and at least that.
+    pub memories: Vec<Memory>,
     /// See [`Device::attributes`].
     pub attributes: AttributeMap,
 }
@@ -70,8 +70,26 @@ impl Device {
     }
 
     /// The memory that arrays live in unless something else is asked for.
-    pub fn default_memory(&self) -> &Memory {
-        &self.description.default_memory
+    ///
+    /// # Errors
+    /// `NotFound` when the device has no memory.
+    pub fn default_memory(&self) -> Result<&Memory> {
+        let first = self.memories().first();
+        first.ok_or_else(|| Status::not_found(format!("{self:?} has no memory")))
+    }
+
+    /// The memories that arrays on the device can live in.
+    pub fn memories(&self) -> &[Memory] {
+        &self.description.memories
+    }
+
+    /// The memory of this kind.
+    ///
+    /// # Errors
+    /// `NotFound` when the device has none.
+    pub fn memory(&self, kind: &MemoryKind) -> Result<&Memory> {
+        let found = self.memories().iter().find(|memory| memory.kind == *kind);
+        found.ok_or_else(|| Status::not_found(format!("{self:?} has no {kind} memory")))
     }
 
     /// Further properties, fixed for the life of the device.

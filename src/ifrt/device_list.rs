@@ -139,11 +139,11 @@ pub(crate) mod tests {
                 kind: "test".into(),
                 process_index: id / per_process,
                 is_addressable: id / per_process == here,
-                default_memory: Memory {
+                memories: vec![Memory {
                     id: MemoryId(id),
                     kind: MemoryKind::DEVICE,
                     devices: vec![DeviceId(id)],
-                },
+                }],
                 attributes: AttributeMap::default(),
             })
         };

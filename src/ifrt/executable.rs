@@ -1,9 +1,11 @@
 //! Programs that are ready to run.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ArrayRef, ArraySpec, DeviceList, Future, Result, Sharding};
+use super::{ArrayRef, ArraySpec, DeviceList, Future, Layout, Result, Sharding, Status};
 
 /// Names one launch of an executable on all of its devices, across processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +20,9 @@ pub struct ExecuteOptions {
     pub launch_id: Option<LaunchId>,
     /// Donatable inputs that the caller keeps, by position; the same on every process.
     pub non_donatable_input_indices: BTreeSet<usize>,
+    /// Launches with the same stream run in the order they are made. Those with different ones may
+    /// run in any order, which includes that order.
+    pub execution_stream: u64,
 }
 
 /// What a launch gives back at once.
@@ -28,6 +33,34 @@ pub struct ExecuteResult {
     /// Resolves when the launch is over on every addressable device, to its first error if it
     /// failed.
     pub status: Future<()>,
+    /// Ends the launch early.
+    pub cancellation: CancellationHandle,
+}
+
+/// Ends one launch early, as far as that is possible; clones end the same launch.
+#[derive(Clone)]
+pub struct CancellationHandle {
+    cancel: Arc<dyn Fn(Status) + Send + Sync>,
+}
+
+impl CancellationHandle {
+    /// A handle that ends its launch by `cancel`. For implementations.
+    pub fn new(cancel: impl Fn(Status) + Send + Sync + 'static) -> Self {
+        Self { cancel: Arc::new(cancel) }
+    }
+
+    /// Asks the launch to end. If it does, `error` is its status and poisons its outputs, here; the
+    /// other processes of a collective that it ends learn that it was cancelled. If it is over, or
+    /// cannot be stopped any more, nothing happens. Returns at once.
+    pub fn cancel(&self, error: Status) {
+        (self.cancel)(error);
+    }
+}
+
+impl fmt::Debug for CancellationHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CancellationHandle")
+    }
 }
 
 /// What the launches of an executable have cost so far, in this process.
@@ -41,6 +74,19 @@ pub struct ExecutionStatistics {
     pub compute_time: Duration,
     /// Time spent in collectives, waiting for peers included.
     pub communication_time: Duration,
+}
+
+/// Memory of one device for one launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStatistics {
+    /// Of the arguments.
+    pub argument_bytes: usize,
+    /// Of the outputs.
+    pub output_bytes: usize,
+    /// Of donated arguments, which the program may write to.
+    pub donated_bytes: usize,
+    /// Of values on the way; `None` when the backend does not say.
+    pub temporary_bytes: Option<usize>,
 }
 
 /// A program compiled for, and loaded on, a list of devices.
@@ -91,6 +137,32 @@ pub trait LoadedExecutable: Send + Sync {
     /// number, element type, shape or sharding, are deleted, or one is donated and passed twice;
     /// nothing is launched or deleted then.
     fn execute(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<ExecuteResult>;
+
+    /// The executable as bytes, for [`super::Compiler::deserialize_and_load`] of this version of
+    /// the runtime, in any process.
+    ///
+    /// # Errors
+    /// `Unimplemented` when the program is code of this process.
+    fn serialize(&self) -> Result<Vec<u8>>;
+
+    /// What one device runs, as text of the program's kind.
+    ///
+    /// # Errors
+    /// `Unimplemented` when the program is code of this process.
+    fn program_text(&self) -> Result<String>;
+
+    /// What a launch needs on the device that needs most.
+    fn memory_statistics(&self) -> MemoryStatistics;
+
+    /// How the elements of arguments' shards follow each other.
+    fn parameter_layouts(&self) -> Vec<Layout> {
+        self.parameter_specs().iter().map(|spec| Layout::row_major(spec.shape.rank())).collect()
+    }
+
+    /// How the elements of outputs' shards follow each other.
+    fn output_layouts(&self) -> Vec<Layout> {
+        self.output_specs().iter().map(|spec| Layout::row_major(spec.shape.rank())).collect()
+    }
 
     /// What launches have cost so far.
     fn statistics(&self) -> ExecutionStatistics;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{DType, Result, Shape, Status};
+use super::{DType, IndexDomain, Result, Shape, Status};
 
 /// For how long the runtime may look at a caller's bytes; from the most to the least restrictive.
 ///
@@ -121,6 +121,38 @@ impl<'a> HostBuffer<'a> {
         Ok(Self { bytes, dtype, shape, offset_bytes, byte_strides })
     }
 
+    /// The elements of `domain` of an array whose element at `origin` is the first of this buffer,
+    /// in place.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when they are not all in it.
+    pub fn part(&self, origin: &[usize], domain: &IndexDomain) -> Result<Self> {
+        let rank = self.shape.rank();
+        let fits = domain.origin().len() == rank
+            && origin.len() == rank
+            && (domain.ranges().zip(origin).zip(self.shape.dims()))
+                .all(|(((from, to), origin), dim)| from >= *origin && to - origin <= *dim);
+        if domain.shape().num_elements() == 0 {
+            return Ok(Self {
+                shape: domain.shape().clone(),
+                byte_strides: dense_strides(self.dtype, domain.shape()),
+                ..self.clone()
+            });
+        }
+        if !fits {
+            return Err(Status::invalid_argument(format!(
+                "{domain} is not all in {self:?}, which begins at {origin:?}"
+            )));
+        }
+        let steps = domain.origin().iter().zip(origin).zip(&self.byte_strides);
+        // Construction has checked that every element lies within the bytes.
+        let offset = steps.fold(self.offset_bytes, |offset, ((from, origin), stride)| {
+            let step = i64::try_from(from - origin).unwrap_or(i64::MAX).wrapping_mul(*stride);
+            offset.wrapping_add_signed(isize::try_from(step).unwrap_or(0))
+        });
+        Ok(Self { shape: domain.shape().clone(), offset_bytes: offset, ..self.clone() })
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -212,6 +244,25 @@ mod tests {
         assert_eq!(
             error.message(),
             "an array of f64 and shape [2, 3] takes 48 bytes, the host buffer has 24"
+        );
+    }
+
+    #[test]
+    fn parts_are_read_in_place() {
+        let numbers: Vec<u32> = (0..12).collect();
+        let buffer = HostBuffer::from_slice(&numbers, DType::U32, shape(&[3, 4])).unwrap();
+        let domain =
+            |origin: [usize; 2], dims: [usize; 2]| IndexDomain::new(origin, shape(&dims)).unwrap();
+        // The buffer is rows 5 to 7 and columns 2 to 5 of an array.
+        let part = buffer.part(&[5, 2], &domain([6, 2], [2, 4])).unwrap();
+        assert_eq!(part.to_vec::<u32>().unwrap(), [4, 5, 6, 7, 8, 9, 10, 11]);
+        let column = buffer.part(&[5, 2], &domain([5, 3], [3, 1])).unwrap();
+        assert_eq!((column.offset_bytes(), column.byte_strides()), (4, &[16, 4][..]));
+        assert!(buffer.part(&[5, 2], &domain([4, 2], [1, 1])).is_err());
+        assert!(buffer.part(&[5, 2], &domain([5, 5], [1, 2])).is_err());
+        assert_eq!(
+            buffer.part(&[5, 2], &domain([99, 0], [0, 9])).unwrap().as_dense(),
+            Some(&[][..])
         );
     }
 

@@ -17,6 +17,7 @@ mod fingerprint;
 mod future;
 mod host_buffer;
 mod index_domain;
+mod layout;
 mod memory;
 mod program;
 mod remap;
@@ -24,28 +25,34 @@ mod shape;
 mod sharding;
 mod status;
 mod tiling;
+mod tuple;
+mod user_context;
 mod value;
 
 pub use array::{Array, ArrayCopySemantics, ArrayRef, ArraySpec};
 pub use attribute::{Attribute, AttributeMap};
-pub use client::{Client, HostBufferShards};
+pub use client::{Client, HashMode, HostBufferShards};
 pub use compiler::{CompileOptions, Compiler};
 pub use device::{Device, DeviceDescription, DeviceId};
 pub use device_list::DeviceList;
 pub use dtype::DType;
 pub use executable::{
-    ExecuteOptions, ExecuteResult, ExecutionStatistics, LaunchId, LoadedExecutable,
+    CancellationHandle, ExecuteOptions, ExecuteResult, ExecutionStatistics, LaunchId,
+    LoadedExecutable, MemoryStatistics,
 };
 pub use explicit::{ConcreteEvenSharding, ConcreteSharding, OpaqueSharding};
 pub use fingerprint::fingerprint;
 pub use future::{Future, Promise};
 pub use host_buffer::{HostBuffer, HostBufferSemantics, HostBytes};
 pub use index_domain::IndexDomain;
+pub use layout::Layout;
 pub use memory::{Memory, MemoryId, MemoryKind};
-pub use program::{Program, StableHloProgram};
+pub use program::{HostCall, HostFunction, HostFunctionProgram, Program, StableHloProgram};
 pub use remap::{Interval, RemapMapping, RemapPlan};
 pub use shape::{Shape, ShapeError};
 pub use sharding::{Sharding, ShardingSpec, SingleDeviceShardSemantics};
 pub use status::{Code, Result, Status};
 pub use tiling::{Mesh, MeshAxis, Tiling};
+pub use tuple::{Bundle, BundleCopy, Tuple, ValueRef};
+pub use user_context::{UserContext, UserContextScope};
 pub use value::Value;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::UserContext;
+
 /// The canonical status codes, without `Ok`, which is Rust's `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -47,6 +49,8 @@ pub enum Code {
 #[derive(Clone)]
 pub struct Status {
     inner: Arc<Inner>,
+    /// Beside the message, which is the same on every process.
+    user_context: Option<UserContext>,
 }
 
 struct Inner {
@@ -72,22 +76,41 @@ macro_rules! constructors {
 impl Status {
     /// A status from a code and a message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { inner: Arc::new(Inner { code, message: message.into(), source: None }) }
+        Self {
+            inner: Arc::new(Inner { code, message: message.into(), source: None }),
+            user_context: None,
+        }
     }
 
     /// A status that wraps `source`; the message is the source's.
     pub fn wrap(code: Code, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         let message = source.to_string();
-        Self { inner: Arc::new(Inner { code, message, source: Some(Box::new(source)) }) }
+        let inner = Inner { code, message, source: Some(Box::new(source)) };
+        Self { inner: Arc::new(inner), user_context: None }
     }
 
     /// The same failure seen from further out: `context` is put before the message.
     #[must_use]
     pub fn context(self, context: impl fmt::Display) -> Self {
         let message = format!("{context}: {}", self.inner.message);
-        Self {
-            inner: Arc::new(Inner { code: self.inner.code, message, source: Some(Box::new(self)) }),
+        let user_context = self.user_context.clone();
+        let inner = Inner { code: self.inner.code, message, source: Some(Box::new(self)) };
+        Self { inner: Arc::new(inner), user_context }
+    }
+
+    /// The same failure, of an operation that was asked for in `context`; the first that a failure
+    /// is told stays.
+    #[must_use]
+    pub fn in_user_context(mut self, context: Option<&UserContext>) -> Self {
+        if self.user_context.is_none() {
+            self.user_context = context.cloned();
         }
+        self
+    }
+
+    /// The context in which the operation that failed was asked for, if its user had entered one.
+    pub fn user_context(&self) -> Option<&UserContext> {
+        self.user_context.as_ref()
     }
 
     constructors! {

@@ -1,8 +1,8 @@
-//! What arrays, and later tuples, have in common.
+//! What arrays and tuples have in common.
 
 use std::any::Any;
 
-use super::Future;
+use super::{Future, UserContext};
 
 /// Something that lives on devices and arrives later.
 ///
@@ -18,4 +18,12 @@ pub trait Value: Any + Send + Sync {
 
     /// Whether deletion or donation has been asked for; memory may still be in use.
     fn is_deleted(&self) -> bool;
+
+    /// The bytes of all that it holds, on whatever devices; `None` when that is not known.
+    fn size_bytes(&self) -> Option<usize>;
+
+    /// The context in which it was made, if its user had entered one.
+    fn user_context(&self) -> Option<&UserContext> {
+        None
+    }
 }

@@ -21,6 +21,9 @@ pub(crate) const TOPIC: &str = "LOCKSTEP_TEST_CONFORMANCE";
 /// Longer than anything takes unless it hangs.
 const AMPLE: Duration = Duration::from_secs(100);
 
+/// Whether a process ended well, and what it said.
+pub(crate) type End = (bool, Vec<String>);
+
 /// The shape of a job.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
@@ -42,8 +45,27 @@ impl Job {
     /// Runs `process` for each process, or this binary as each.
     pub(crate) fn run(self, topic: &str, process: impl Fn(Arc<dyn Client>) + Sync) {
         if let [devices] = self.devices {
-            return process(client::Client::solo(*devices).unwrap());
+            process(client::Client::solo(*devices).unwrap());
+        } else if self.in_one_process {
+            self.hosted(|environments| threads(environments, process));
+        } else {
+            expect_success(&self.ends(topic));
         }
+    }
+
+    /// Runs this binary as each process.
+    pub(crate) fn ends(self, topic: &str) -> Vec<End> {
+        let what = format!("{}/{topic}", self.name);
+        self.hosted(|environments| {
+            let start = |environment| Process::start(environment, &what);
+            let processes: Vec<Process> = environments.iter().map(start).collect();
+            let deadline = Instant::now() + AMPLE;
+            processes.into_iter().map(|process| process.finish(deadline)).collect()
+        })
+    }
+
+    /// Calls `run` with the environments of the processes, while somebody hosts their rendezvous.
+    fn hosted<T>(self, run: impl FnOnce(&[Environment]) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("key");
         let secret = JobSecret::generate().unwrap();
@@ -58,11 +80,7 @@ impl Job {
             heartbeat_timeout: AMPLE,
         })
         .unwrap();
-        let environments = self.environments(&id, coordinator.address(), &key);
-        if self.in_one_process {
-            return threads(&environments, process);
-        }
-        processes(&environments, &format!("{}/{topic}", self.name));
+        run(&self.environments(&id, coordinator.address(), &key))
     }
 
     fn environments(self, job: &JobId, coordinator: SocketAddr, key: &Path) -> Vec<Environment> {
@@ -96,16 +114,11 @@ fn threads(environments: &[Environment], process: impl Fn(Arc<dyn Client>) + Syn
     });
 }
 
-fn processes(environments: &[Environment], what: &str) {
-    let processes: Vec<Process> = environments.iter().map(|e| Process::start(e, what)).collect();
-    let deadline = Instant::now() + AMPLE;
-    let ends: Vec<_> = processes.into_iter().map(|process| process.finish(deadline)).collect();
-    let mut said = String::new();
-    for (rank, (ended_well, lines)) in ends.iter().enumerate() {
-        if !ended_well {
-            said += &format!("process {rank} of {what}:\n{}\n", lines.join("\n"));
-        }
-    }
+/// Checks that all processes ended well, or shows what those that did not said.
+pub(crate) fn expect_success(ends: &[End]) {
+    let failed = ends.iter().enumerate().filter(|(_, (ended_well, _))| !ended_well);
+    let said = failed.map(|(rank, (_, lines))| format!("process {rank}:\n{}\n", lines.join("\n")));
+    let said: String = said.collect();
     assert!(said.is_empty(), "{said}");
 }
 
@@ -137,8 +150,7 @@ impl Process {
         Self { child, said }
     }
 
-    /// Whether it ended well, and what it said.
-    fn finish(mut self, deadline: Instant) -> (bool, Vec<String>) {
+    fn finish(mut self, deadline: Instant) -> End {
         let mut lines = Vec::new();
         loop {
             match self.said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {

@@ -8,9 +8,13 @@
 
 mod arrays;
 mod clients;
+mod executions;
+mod failures;
 mod fixture;
 mod jobs;
 mod movement;
+mod shardings;
+mod values;
 
 use std::sync::Arc;
 
@@ -56,7 +60,10 @@ macro_rules! topics {
     };
 }
 
-topics!(arrays, clients, movement);
+topics!(arrays, clients, executions, movement, shardings, values);
+
+/// Topics that not every job runs.
+const OTHER_TOPICS: &[(&str, &[Case])] = &[("failures", failures::CASES)];
 
 const ONE_DEVICE: Job = Job::new("one device", &[1]);
 const ONE_PROCESS: Job = Job::new("one process", &[8]);
@@ -78,6 +85,16 @@ fn conform(job: Job, topic: &str) {
     job.run(topic, |client| run_cases(job.name, topic, client));
 }
 
+#[test]
+fn the_loss_of_a_process_is_told_and_survived() {
+    for job in [TWO_PROCESSES, FOUR_PROCESSES] {
+        let mut ends = job.ends("failures");
+        let (last_ended_well, _) = ends.pop().unwrap();
+        assert!(!last_ended_well, "the last process was to be lost");
+        jobs::expect_success(&ends);
+    }
+}
+
 /// A process of a job of several: this binary again, at this test, which does nothing otherwise.
 #[test]
 fn process_of_a_job() {
@@ -89,7 +106,8 @@ fn process_of_a_job() {
 
 fn run_cases(job: &str, topic: &str, client: Arc<dyn Client>) {
     let fixture = Fixture::new(client);
-    let (_, cases) = TOPICS.iter().find(|(name, _)| *name == topic).unwrap();
+    let mut topics = TOPICS.iter().chain(OTHER_TOPICS);
+    let (_, cases) = topics.find(|(name, _)| *name == topic).unwrap();
     for case in *cases {
         if !SKIPS.iter().any(|(on, name, _)| (*on, *name) == (job, case.name)) {
             eprintln!("{topic}: {}", case.name);

@@ -1,8 +1,9 @@
 //! Memory of the CPU devices: byte blocks that start on a cache line.
 //!
 //! A [`Block`] has one owner while it is written and is shared behind an `Arc` afterwards; it is
-//! written again only by whoever holds its last reference. Its first byte is 64-byte aligned, so
-//! every element type may be read in place. Which memory it is, the process's own or one that other
+//! written again only by whoever holds its last reference, and never if it is the host's. Its first
+//! byte is aligned so that every element type may be read in place, to a cache line if it was
+//! allocated here. Which memory it is, the process's own or one that other
 //! processes can read, is the [`DeviceAllocator`]'s to say.
 
 use std::any::Any;
@@ -21,6 +22,9 @@ pub(super) struct Line([u8; LINE_BYTES]);
 
 const LINE_BYTES: usize = 64;
 
+/// Of a pair of 64-bit numbers.
+const WIDEST_ELEMENT_BYTES: usize = 16;
+
 /// A run of bytes aligned to a cache line.
 #[derive(Default)]
 pub(crate) struct Block {
@@ -31,6 +35,8 @@ pub(crate) struct Block {
 enum Storage {
     Heap(Lines),
     Device(Box<dyn DeviceBytes>),
+    /// Somebody else's, never written; aligned for every element type only.
+    Host(Arc<dyn AsRef<[u8]> + Send + Sync>),
 }
 
 /// Where blocks come from: an allocator, if there is one, and the heap.
@@ -92,6 +98,7 @@ impl Storage {
         match self {
             Self::Heap(memory) => bytemuck::cast_slice(&memory.lines),
             Self::Device(bytes) => bytes,
+            Self::Host(bytes) => (**bytes).as_ref(),
         }
     }
 
@@ -99,6 +106,8 @@ impl Storage {
         match self {
             Self::Heap(memory) => bytemuck::cast_slice_mut(&mut memory.lines),
             Self::Device(bytes) => bytes,
+            // See `Block::is_writable`.
+            Self::Host(_) => &mut [],
         }
     }
 }
@@ -110,6 +119,19 @@ impl Default for Storage {
 }
 
 impl Block {
+    /// A block that lies where `bytes` do; `None` when they are not aligned for every element type.
+    pub(crate) fn in_place(bytes: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Option<Self> {
+        let slice = (*bytes).as_ref();
+        let len = slice.len();
+        let is_aligned = slice.as_ptr().align_offset(WIDEST_ELEMENT_BYTES) == 0;
+        is_aligned.then_some(Self { storage: Storage::Host(bytes), len })
+    }
+
+    /// Whether its only owner may write to it.
+    pub(crate) fn is_writable(&self) -> bool {
+        !matches!(self.storage, Storage::Host(_))
+    }
+
     /// The contents.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.storage.bytes()[..self.len]
@@ -197,6 +219,28 @@ mod tests {
             block.bytes_mut().fill(7);
             assert!(block.bytes().iter().all(|&byte| byte == 7));
         }
+    }
+
+    #[test]
+    fn memory_of_the_host_stays_where_it_is_and_is_never_written() {
+        let lines: Arc<Vec<Line>> = Arc::new(vec![Line([7; LINE_BYTES]); 2]);
+        struct Tail(Arc<Vec<Line>>, usize);
+        impl AsRef<[u8]> for Tail {
+            fn as_ref(&self) -> &[u8] {
+                &bytemuck::cast_slice(&self.0)[self.1..]
+            }
+        }
+        for (offset, fits) in [(0, true), (16, true), (8, false), (1, false)] {
+            let place = lines.as_ptr().addr() + offset;
+            let block = Block::in_place(Arc::new(Tail(Arc::clone(&lines), offset)));
+            assert_eq!(block.is_some(), fits);
+            let Some(block) = block else { continue };
+            assert_eq!((block.bytes().as_ptr().addr(), block.is_writable()), (place, false));
+            let buffer = Buffer::new(Arc::new(block));
+            assert_eq!(block_of(buffer).unwrap().bytes().len(), 128 - offset);
+        }
+        assert!(Memory::default().block(1).unwrap().is_writable());
+        assert_eq!(Arc::strong_count(&lines), 1);
     }
 
     #[test]

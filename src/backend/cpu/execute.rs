@@ -52,7 +52,8 @@ impl Frame {
         }
         for (slot, argument) in program.parameters.iter().zip(arguments) {
             self.slots[slot.index()] = match Arc::try_unwrap(argument) {
-                Ok(block) => Storage::Owned(block),
+                Ok(block) if block.is_writable() => Storage::Owned(block),
+                Ok(block) => Storage::Shared(Arc::new(block)),
                 Err(shared) => Storage::Shared(shared),
             };
         }

@@ -32,12 +32,12 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use buffer::{Memory, block_of};
+use buffer::{Block, Memory, block_of};
 use execute::Frame;
 use step::Program;
 
 use super::{Backend, Buffer, CollectiveContext, DeviceAllocator, Executable, LocalDevice};
-use crate::ifrt::{Result, Status};
+use crate::ifrt::{MemoryKind, Result, Status};
 use crate::stablehlo::{Module, TensorType};
 
 /// The CPU devices of this process.
@@ -68,6 +68,11 @@ impl Backend for CpuBackend {
         self.device_count
     }
 
+    /// All of them are the host's memory; programs run on what is in the first.
+    fn memory_kinds(&self) -> &[MemoryKind] {
+        const { &[MemoryKind::DEVICE, MemoryKind::PINNED_HOST, MemoryKind::UNPINNED_HOST] }
+    }
+
     fn buffer_from_host(
         &self,
         device: LocalDevice,
@@ -75,14 +80,20 @@ impl Backend for CpuBackend {
         bytes: &[u8],
     ) -> Result<Buffer> {
         check_device(device, self.device_count)?;
-        if bytes.len() != ty.size_bytes() {
-            return Err(Status::invalid_argument(format!(
-                "{ty} takes {} bytes, the host array has {}",
-                ty.size_bytes(),
-                bytes.len()
-            )));
-        }
+        check_length(ty, bytes)?;
         Ok(Buffer::new(Arc::new(self.memory.copy(bytes)?)))
+    }
+
+    fn buffer_in_place(
+        &self,
+        device: LocalDevice,
+        ty: &TensorType,
+        bytes: &Arc<dyn AsRef<[u8]> + Send + Sync>,
+    ) -> Result<Option<Buffer>> {
+        check_device(device, self.device_count)?;
+        check_length(ty, (**bytes).as_ref())?;
+        let block = Block::in_place(Arc::clone(bytes));
+        Ok(block.map(|block| Buffer::new(Arc::new(block))))
     }
 
     fn buffer_filled(
@@ -176,6 +187,17 @@ impl Executable for CpuExecutable {
         self.idle_frames().push(frame);
         Ok(results.into_iter().map(|block| Buffer::new(block)).collect())
     }
+}
+
+fn check_length(ty: &TensorType, bytes: &[u8]) -> Result<()> {
+    if bytes.len() == ty.size_bytes() {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(format!(
+        "{ty} takes {} bytes, the host array has {}",
+        ty.size_bytes(),
+        bytes.len()
+    )))
 }
 
 fn check_device(device: LocalDevice, count: usize) -> Result<()> {

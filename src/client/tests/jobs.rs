@@ -138,8 +138,8 @@ fn a_process_holds_its_own_shards_and_says_what_it_lacks() {
         messages[1],
         "array of ui32 [5], tiles [3] over 3 shards on devices [0, 1, 2] cannot be copied to this \
          host: it holds the shards [2], the shards [0, 1] are on other processes; read the local \
-         shards with disassemble_into_single_device_arrays, or make the array replicated with a \
-         program first"
+         shards with disassemble_into_single_device_arrays, or bring the others here with gather or \
+         fetch_to"
     );
     assert!(messages[2].contains("it holds the shards [], the shards [0, 1, 2]"));
 }
