@@ -69,11 +69,7 @@ impl Collective for AllReduce<'_> {
     }
 
     fn exposure(&self, members: usize) -> Exposure {
-        match (self.is_folded_whole(members), &self.input) {
-            (false, _) => Exposure::Passing,
-            (true, Operand::Apart(_)) => Exposure::Lasting,
-            (true, Operand::Within(_)) => Exposure::Changing,
-        }
+        if self.is_folded_whole(members) { self.input.exposure() } else { Exposure::Passing }
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {

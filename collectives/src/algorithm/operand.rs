@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::reduce::Source;
+use crate::transport::shm::Exposure;
 
 /// A member's operand.
 #[derive(Clone, Debug)]
@@ -25,6 +26,11 @@ impl<'a> Operand<'a> {
     /// Whether it lies in the output.
     pub(super) fn is_within(&self) -> bool {
         matches!(self, Self::Within(_))
+    }
+
+    /// How long it stays as it is where the output is written while others read.
+    pub(super) fn exposure(&self) -> Exposure {
+        if self.is_within() { Exposure::Changing } else { Exposure::Lasting }
     }
 
     /// The operand, while `output` has not been written; empty where the output does not have it.

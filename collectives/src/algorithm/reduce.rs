@@ -58,7 +58,7 @@ impl Collective for Reduce<'_> {
     }
 
     fn exposure(&self, _members: usize) -> Exposure {
-        if self.input.is_within() { Exposure::Changing } else { Exposure::Lasting }
+        self.input.exposure()
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
