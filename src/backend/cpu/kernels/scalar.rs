@@ -128,6 +128,69 @@ fn arithmetic<T: Element>(op: Binary) -> Option<ScalarKernel> {
     })
 }
 
+/// The function of two operations in a row on elements of one type, if there is one: the second of
+/// `first(a, b)` and a third element, or of that and `first(a, b)` if `is_right`. Each rounds.
+pub(crate) fn in_a_row(
+    first: Binary,
+    second: Binary,
+    is_right: bool,
+    dtype: DType,
+) -> Option<ScalarKernel> {
+    with_element!(dtype, T => match first {
+        Binary::Add => after::<T, Sum>(second, is_right),
+        Binary::Multiply => after::<T, Product>(second, is_right),
+        Binary::Subtract => after::<T, Difference>(second, is_right),
+        _ => None,
+    }, _ => None)
+}
+
+fn after<T: Element, First: Of<T>>(second: Binary, is_right: bool) -> Option<ScalarKernel> {
+    match second {
+        Binary::Add => Some(both::<T, First, Sum>(is_right)),
+        Binary::Multiply => Some(both::<T, First, Product>(is_right)),
+        Binary::Subtract => Some(both::<T, First, Difference>(is_right)),
+        _ => None,
+    }
+}
+
+fn both<T: Element, First: Of<T>, Second: Of<T>>(is_right: bool) -> ScalarKernel {
+    if is_right {
+        on_registers!(|a, b, c| put(Second::of(get(c), First::of(get(a), get(b)))))
+    } else {
+        on_registers!(|a, b, c| put(Second::of(First::of(get(a), get(b)), get(c))))
+    }
+}
+
+/// A function of two elements, as a type.
+trait Of<T> {
+    fn of(a: T, b: T) -> T;
+}
+
+struct Sum;
+struct Product;
+struct Difference;
+
+impl<T: Element> Of<T> for Sum {
+    #[inline(always)]
+    fn of(a: T, b: T) -> T {
+        a.add(b)
+    }
+}
+
+impl<T: Element> Of<T> for Product {
+    #[inline(always)]
+    fn of(a: T, b: T) -> T {
+        a.multiply(b)
+    }
+}
+
+impl<T: Element> Of<T> for Difference {
+    #[inline(always)]
+    fn of(a: T, b: T) -> T {
+        a.subtract(b)
+    }
+}
+
 fn bitwise<T: Bitwise>(op: Binary) -> Option<ScalarKernel> {
     Some(match op {
         Binary::And => on_registers!(|a, b, _| put(get::<T>(a).and(get(b)))),
@@ -348,6 +411,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn two_in_a_row_are_one_after_the_other() {
+        let operations = [Binary::Add, Binary::Multiply, Binary::Subtract];
+        for dtype in TYPES {
+            for (first, second) in
+                operations.into_iter().flat_map(|first| operations.map(|second| (first, second)))
+            {
+                let alone = |op| scalar(&OpKind::Binary(op), dtype, dtype);
+                let (Some(one), Some(two)) = (alone(first), alone(second)) else { continue };
+                let left = in_a_row(first, second, false, dtype).unwrap();
+                let right = in_a_row(first, second, true, dtype).unwrap();
+                for a in elements(dtype) {
+                    for b in elements(dtype) {
+                        for c in elements(dtype) {
+                            let between = call(one, a, b, 0);
+                            let expected = [call(two, between, c, 0), call(two, c, between, 0)];
+                            let found = [call(left, a, b, c), call(right, a, b, c)];
+                            assert_eq!(found, expected, "{first:?} {second:?} {dtype}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(in_a_row(Binary::Divide, Binary::Add, false, DType::F32).is_none());
+        // 1 - (2 * 3), not (2 * 3) - 1.
+        let right = in_a_row(Binary::Multiply, Binary::Subtract, true, DType::S32).unwrap();
+        assert_eq!(call(right, put(2), put(3), put(1)), put(-5));
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use super::Lowering;
 use crate::backend::cpu::kernels::carrier::carrier_for;
 use crate::backend::cpu::kernels::scalar::{
-    MAX_REGISTERS, MAX_WIDTH, Register, Registers, load, scalar,
+    MAX_REGISTERS, MAX_WIDTH, Register, Registers, in_a_row, load, scalar,
 };
 use crate::backend::cpu::kernels::scalar_loop::{Instruction, ScalarLoop};
 use crate::ifrt::DType;
+use crate::stablehlo::entity::Entity;
+use crate::stablehlo::op::Binary;
 use crate::stablehlo::{Block, OpData, OpKind, Value, ValueDef};
 
 impl Lowering<'_> {
@@ -129,7 +131,7 @@ impl Assembler<'_, '_> {
     fn block(&mut self, block: Block) -> Option<(Vec<Instruction>, Vec<Register>)> {
         let function = self.lowering.function;
         let (&terminator, ops) = function.blocks[block].ops.split_last()?;
-        let mut instructions = Vec::with_capacity(ops.len());
+        let mut instructions = Vec::<Assembled>::with_capacity(ops.len());
         for op in ops.iter().map(|&op| &function.ops[op]) {
             let [result] = op.results.as_slice() else {
                 return None;
@@ -148,19 +150,67 @@ impl Assembler<'_, '_> {
             if !op.regions.is_empty() || carrier_for(&op.kind, from).is_some() {
                 return None;
             }
-            let kernel = scalar(&op.kind, from, to)?;
-            let mut operands = [self.register(*op.operands.first()?)?; 4];
-            for (register, &operand) in operands.iter_mut().zip(&op.operands) {
-                *register = self.register(operand)?;
-            }
-            operands[3] = self.new_register()?;
-            self.known.insert(*result, operands[3]);
-            instructions.push(Instruction { kernel, operands });
+            let mut assembled = match self.with_operand(op, from, &mut instructions) {
+                Some(assembled) => assembled,
+                None => self.alone(op, from, to)?,
+            };
+            let register = self.new_register()?;
+            assembled.instruction.operands[3] = register;
+            assembled.result = Some(*result);
+            self.known.insert(*result, register);
+            instructions.push(assembled);
         }
         let results = function.ops[terminator].operands.iter();
         let results = results.map(|&value| self.register(value)).collect::<Option<_>>()?;
-        Some((instructions, results))
+        Some((instructions.into_iter().map(|known| known.instruction).collect(), results))
     }
+
+    /// An operation as one instruction, which does not write anywhere yet.
+    fn alone(&mut self, op: &OpData, from: DType, to: DType) -> Option<Assembled> {
+        let kernel = scalar(&op.kind, from, to)?;
+        let mut operands = [self.register(*op.operands.first()?)?; 4];
+        for (register, &operand) in operands.iter_mut().zip(&op.operands) {
+            *register = self.register(operand)?;
+        }
+        let binary = if let OpKind::Binary(binary) = op.kind { Some(binary) } else { None };
+        Some(Assembled { instruction: Instruction { kernel, operands }, binary, result: None })
+    }
+
+    /// An operation as one instruction with that before it which makes an operand for it only:
+    /// what goes from one to the other stays out of the registers, whose way is longer than the
+    /// arithmetic is.
+    fn with_operand(
+        &mut self,
+        op: &OpData,
+        dtype: DType,
+        instructions: &mut Vec<Assembled>,
+    ) -> Option<Assembled> {
+        let OpKind::Binary(second) = op.kind else { return None };
+        let &[left, right] = op.operands.as_slice() else { return None };
+        for (inner, outer, is_right) in [(left, right, false), (right, left, true)] {
+            let made = instructions.iter().position(|known| known.result == Some(inner));
+            let Some(position) = made.filter(|_| self.lowering.uses[inner.index()] == 1) else {
+                continue;
+            };
+            let first = instructions[position].binary;
+            if let Some(kernel) = first.and_then(|first| in_a_row(first, second, is_right, dtype)) {
+                let third = self.register(outer)?;
+                let [a, b, ..] = instructions.remove(position).instruction.operands;
+                let instruction = Instruction { kernel, operands: [a, b, third, third] };
+                return Some(Assembled { instruction, binary: None, result: None });
+            }
+        }
+        None
+    }
+}
+
+/// An instruction on its way into a block.
+struct Assembled {
+    instruction: Instruction,
+    /// The operation that it is, if it is one of two operands.
+    binary: Option<Binary>,
+    /// The value that it makes; a value that is that of another has no instruction.
+    result: Option<Value>,
 }
 
 /// Lets instructions write the next state where the state is, if nothing reads that afterwards.
