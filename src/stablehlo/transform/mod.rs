@@ -2,11 +2,15 @@
 //!
 //! Modules given to these have passed the verifier.
 
+mod fold;
 mod inline;
 mod piece;
+mod share;
 mod simplify;
 mod specialise;
 
+pub(crate) use fold::fold;
 pub(crate) use inline::inline;
 pub(crate) use piece::piece;
-pub(crate) use simplify::simplify;
+pub(crate) use share::share;
+pub(crate) use simplify::{Evaluate, simplify};

@@ -19,6 +19,7 @@ mod reduce;
 mod region;
 mod scalar_loop;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use super::view::View;
 use crate::backend::Nobody;
 use crate::ifrt::{Code, DType, Result, Shape, Status};
 use crate::stablehlo::entity::Entity;
-use crate::stablehlo::transform::{inline, simplify};
+use crate::stablehlo::transform::{fold, inline, share, simplify};
 use crate::stablehlo::{
     Block as HloBlock, Function, Literal, Module, Op, OpData, OpKind, TensorType, Value,
 };
@@ -48,9 +49,23 @@ pub(crate) struct Compiled {
 
 /// Compiles a module that has passed the verifier.
 pub(crate) fn compile(module: &Module) -> Result<Compiled> {
+    let mut function = plain(module)?;
+    fold(&mut function, &evaluate)?;
+    share(&mut function);
+    lower(module, &function)
+}
+
+/// `main` with what it calls, in operations that can be lowered.
+fn plain(module: &Module) -> Result<Function> {
     let function = inline(module, "main")?;
-    let function = simplify(&function, &evaluate)?;
-    let mut lowering = Lowering::new(module, &function);
+    match simplify(&function, &evaluate)? {
+        Cow::Owned(simplified) => Ok(simplified),
+        Cow::Borrowed(_) => Ok(function),
+    }
+}
+
+fn lower(module: &Module, function: &Function) -> Result<Compiled> {
+    let mut lowering = Lowering::new(module, function);
     let arguments = &function.blocks[function.entry].arguments;
     let parameter_types = lowering.tensors(arguments)?;
     let parameters: Vec<Slot> = arguments
@@ -77,9 +92,9 @@ pub(crate) fn compile(module: &Module) -> Result<Compiled> {
     Ok(Compiled { program, parameter_types, result_types })
 }
 
-/// Runs a module without parameters, to know a shape.
+/// Runs a module without parameters, to know a shape or a constant.
 fn evaluate(module: &Module) -> Result<Vec<Literal>> {
-    let Compiled { program, result_types, .. } = compile(module)?;
+    let Compiled { program, result_types, .. } = lower(module, &plain(module)?)?;
     let mut frame = Frame::new(Memory::default());
     let results = frame.run(&program, Vec::new(), &Nobody)?;
     let literals = results.iter().zip(result_types);
