@@ -14,6 +14,7 @@ mod execute;
 mod fuse;
 mod kernels;
 mod lower;
+mod parallel;
 mod plan;
 mod scalar_body;
 mod spare;

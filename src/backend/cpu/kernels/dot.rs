@@ -5,10 +5,9 @@ use faer::linalg::matmul::matmul;
 use faer::traits::ComplexField;
 use faer::{Accum, MatMut, MatRef, Par};
 use num_complex::Complex;
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
-use rayon::slice::ParallelSliceMut;
 
 use super::element::{Bool, Element, with_integer};
+use crate::backend::cpu::parallel::for_each_chunk;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::backend::cpu::view::{Odometer, View};
 use crate::ifrt::DType;
@@ -171,9 +170,9 @@ fn run_faer<T: Pod + ComplexField + Send + Sync>(
     while let Some((positions, _)) = odometer.next() {
         matrices.push(positions);
     }
-    out.par_chunks_exact_mut(rows * columns).zip(matrices).for_each(|(out, [l, r])| {
-        let panels = out.par_chunks_mut(height * columns).enumerate();
-        panels.for_each(|(i, out)| panel(l, r, i * height, out));
+    for_each_chunk(out, rows * columns, |at, out| {
+        let [l, r] = matrices[at];
+        for_each_chunk(out, height * columns, |i, out| panel(l, r, i * height, out));
     });
 }
 

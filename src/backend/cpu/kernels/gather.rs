@@ -1,12 +1,11 @@
 //! `gather`: slices at places that an array of indices names, moved to lie inside the operand.
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
-use rayon::slice::ParallelSliceMut;
 
 use super::element::with_width;
 use super::index::IndexReader;
 use super::transfer::Transfer;
+use crate::backend::cpu::parallel::for_each_chunk;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::backend::cpu::view::{Odometer, View, advance, row_major};
 use crate::stablehlo::op;
@@ -177,16 +176,16 @@ const PARALLEL: usize = 1 << 17;
 impl Rows {
     fn gather<T: Pod + Send + Sync>(self, operand: &[T], indices: &[u8], out: &mut [T]) {
         let per_part = (PARALLEL / size_of::<T>()).div_ceil(self.run);
-        let part = |(part, out): (usize, &mut [T])| {
+        let part = |part: usize, out: &mut [T]| {
             for (i, out) in out.chunks_exact_mut(self.run).enumerate() {
                 let index = self.reader.clamped(indices, part * per_part + i, self.last);
                 out.copy_from_slice(&operand[index * self.stride..][..self.run]);
             }
         };
         if size_of_val(out) < PARALLEL {
-            part((0, out));
+            part(0, out);
         } else {
-            out.par_chunks_mut(per_part * self.run).enumerate().for_each(part);
+            for_each_chunk(out, per_part * self.run, part);
         }
     }
 }

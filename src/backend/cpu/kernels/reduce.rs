@@ -5,12 +5,11 @@
 //! and round once. The initial value is folded in last.
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
-use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use super::element::{Bitwise, Bool, Element, with_element, with_integer};
 use super::simd::vectorised;
 use crate::backend::Reduction;
+use crate::backend::cpu::parallel::{for_each_chunk, join};
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::ifrt::DType;
 
@@ -173,14 +172,17 @@ impl Stage {
         }
         let parallel = input.len() >= PARALLEL;
         if self.inner == 1 {
-            let fold_line =
-                |(row, out): (&[S], &mut A)| *out = fold_row(row, widen, fold, identity);
+            let fold_rows = |first: usize, out: &mut [A]| {
+                let rows = input[first * self.count..].chunks_exact(self.count);
+                for (row, out) in rows.zip(out) {
+                    *out = fold_row(row, widen, fold, identity);
+                }
+            };
             if parallel && out.len() > 1 {
-                let rows = input.par_chunks_exact(self.count);
-                let least = (ROW_LEAF / self.count).max(1);
-                rows.zip(out).with_min_len(least).for_each(fold_line);
+                let rows = (ROW_LEAF / self.count).max(1);
+                for_each_chunk(out, rows, |part, out| fold_rows(part * rows, out));
             } else {
-                input.chunks_exact(self.count).zip(out).for_each(fold_line);
+                fold_rows(0, out);
             }
             return;
         }
@@ -190,10 +192,10 @@ impl Stage {
             rows.fold(0, self.count, out, widen, fold, identity);
         };
         if parallel {
-            let blocks = input.par_chunks_exact(self.count * self.inner);
-            blocks.zip(out.par_chunks_exact_mut(self.inner)).for_each(|(block, out)| {
-                let parts = out.par_chunks_mut(COLUMNS).enumerate();
-                parts.for_each(|(at, out)| fold_columns(block, at, out));
+            let size = self.count * self.inner;
+            for_each_chunk(out, self.inner, |block, out| {
+                let block = &input[block * size..][..size];
+                for_each_chunk(out, COLUMNS, |at, out| fold_columns(block, at, out));
             });
             return;
         }
@@ -216,16 +218,16 @@ fn fold_row<S: Pod + Sync, A: Pod + Send + Sync>(
         let leaves = row.len().div_ceil(ROW_LEAF);
         let (left, right) = row.split_at(leaves.div_ceil(2) * ROW_LEAF);
         // The tree is the same whoever folds its halves.
-        let (left, right) = if row.len() >= PARALLEL {
-            rayon::join(
-                || fold_row(left, widen, fold, identity),
-                || fold_row(right, widen, fold, identity),
-            )
+        let (mut first, mut second) = (identity, identity);
+        let mut fold_left = || first = fold_row(left, widen, fold, identity);
+        let mut fold_right = || second = fold_row(right, widen, fold, identity);
+        if row.len() >= PARALLEL {
+            join(&mut fold_left, &mut fold_right);
         } else {
-            let left = fold_row(left, widen, fold, identity);
-            (left, fold_row(right, widen, fold, identity))
-        };
-        return fold(left, right);
+            fold_left();
+            fold_right();
+        }
+        return fold(first, second);
     }
     let mut lanes = [identity; LANES];
     vectorised(

@@ -4,13 +4,11 @@
 //! operand is skipped, all of it, as on XLA. (The specification would skip only the elements that
 //! lie outside. JAX drops whole windows, too, and asks for it by indices far out of bounds.)
 
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
-use rayon::slice::ParallelSliceMut;
-
 use super::elementwise::BinaryKernel;
 use super::gather::{IndexVector, batch_of};
 use super::index::IndexReader;
 use super::transfer::Transfer;
+use crate::backend::cpu::parallel::for_each_chunk;
 use crate::backend::cpu::scalar_body::ScalarBody;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::backend::cpu::view::{Odometer, View, advance, row_major};
@@ -193,8 +191,7 @@ impl Scatter {
         if out.len() + updates.len() < PARALLEL {
             out.chunks_mut(per_block * row_bytes).enumerate().for_each(|(i, out)| block(i, out));
         } else {
-            let blocks = out.par_chunks_mut(per_block * row_bytes).enumerate();
-            blocks.for_each(|(index, out)| block(index, out));
+            for_each_chunk(out, per_block * row_bytes, block);
         }
     }
 

@@ -6,11 +6,10 @@
 //! selects at once.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
-use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use super::element::with_width;
 use super::scatter::{Combiner, Update};
+use crate::backend::cpu::parallel::for_each_chunk;
 use crate::backend::cpu::scalar_body::ScalarBody;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::backend::cpu::tile::TILE;
@@ -121,17 +120,17 @@ impl Kernel for SelectAndScatter {
             return;
         };
         let (operand, source, init) = (operand.bytes(), source.bytes(), init.bytes());
-        let part = |(out, (operand, source)): (&mut [u8], (&[u8], &[u8]))| {
-            self.select_and_scatter(operand, source, init, out);
-        };
         if !self.is_batched || out.len() < PARALLEL || source.is_empty() {
-            part((out, (operand, source)));
+            self.select_and_scatter(operand, source, init, out);
             return;
         }
         let batch = self.dims[0];
-        let operands = operand.par_chunks_exact(operand.len() / batch);
-        let sources = source.par_chunks_exact(source.len() / batch);
-        out.par_chunks_exact_mut(operand.len() / batch).zip(operands.zip(sources)).for_each(part);
+        let (operand_len, source_len) = (operand.len() / batch, source.len() / batch);
+        for_each_chunk(out, operand_len, |i, out| {
+            let operand = &operand[i * operand_len..][..operand_len];
+            let source = &source[i * source_len..][..source_len];
+            self.select_and_scatter(operand, source, init, out);
+        });
     }
 }
 

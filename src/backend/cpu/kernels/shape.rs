@@ -3,6 +3,7 @@
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use super::element::with_width;
+use crate::backend::cpu::parallel::join;
 use crate::backend::cpu::step::{Input, Kernel, Scratch};
 use crate::backend::cpu::view::{Odometer, View, advance};
 
@@ -59,7 +60,7 @@ fn copy<T: Pod + Send + Sync>(source: &[T], view: &View, out: &mut [T]) {
         second.dims[0] -= half;
         second.offset = advance(view.offset, view.strides[0], half);
         let (out, rest) = out.split_at_mut(first.num_elements());
-        rayon::join(|| copy(source, &first, out), || copy(source, &second, rest));
+        join(&mut || copy(source, &first, out), &mut || copy(source, &second, rest));
         return;
     }
     // The dimension that is contiguous in the source, if it is not the innermost already.
