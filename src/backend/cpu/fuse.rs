@@ -20,8 +20,12 @@ const PARALLEL: usize = 4 * PART;
 /// How many elements a thread takes at once.
 const PART: usize = 16 * TILE;
 
-/// How long a group may grow: its registers and sources are to stay in the L1 cache.
-const MAX_NODES: usize = 64;
+/// How long a group may grow; everything it computes is stored when it ends, and read again.
+const MAX_NODES: usize = 512;
+
+/// How many values a group that grows on may have that are still needed: the registers that hold
+/// them are to stay in the nearer caches.
+pub(crate) const MAX_LIVE: usize = 32;
 
 /// How many nodes one operation may add: three inputs, each unpacked, the result, it packed.
 const MAX_NODES_PER_OP: usize = 8;

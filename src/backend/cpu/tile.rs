@@ -10,7 +10,7 @@ use super::kernels::elementwise::{self, BinaryKernel, TernaryKernel, UnaryKernel
 pub(crate) const TILE: usize = 1024;
 
 /// How many inputs a tile program may have, so that an array of them lives on the stack.
-pub(crate) const MAX_INPUTS: usize = 32;
+pub(crate) const MAX_INPUTS: usize = 64;
 
 /// Where an operand of an instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Elementwise operations: into fusion groups, and groups into steps.
 
 use super::{Lowering, Place, first};
-use crate::backend::cpu::fuse::Group;
+use crate::backend::cpu::fuse::{Group, MAX_LIVE};
 use crate::backend::cpu::kernels::carrier::{carrier, carrier_for};
 use crate::backend::cpu::kernels::elementwise::UnaryKernel;
 use crate::backend::cpu::kernels::{compare, convert, elementwise, special};
@@ -156,10 +156,7 @@ impl Lowering<'_> {
             let Place::Pending { group, .. } = *self.place(operand)? else {
                 continue;
             };
-            let has_room = {
-                let group = self.group(group)?;
-                group.num_elements() == num_elements && group.has_room()
-            };
+            let has_room = self.has_room(group, num_elements)?;
             match chosen {
                 Some(chosen) if chosen == group => {}
                 None if has_room => chosen = Some(group),
@@ -171,6 +168,19 @@ impl Lowering<'_> {
             self.groups.push(Some(Group::new(num_elements)));
             self.groups.len() - 1
         }))
+    }
+
+    /// Whether an operation with results of `num_elements` may go into a group.
+    fn has_room(&mut self, group: usize, num_elements: usize) -> Result<bool> {
+        let group = self
+            .groups
+            .get(group)
+            .and_then(Option::as_ref)
+            .ok_or_else(|| Status::internal("a fusion group is used after it was closed"))?;
+        let is_live = |&&(value, _): &&(Value, Node)| self.uses[value.index()] > 0;
+        Ok(group.num_elements() == num_elements
+            && group.has_room()
+            && group.values.iter().filter(is_live).count() <= MAX_LIVE)
     }
 
     /// Merges the group `from` into `into` if there is room.

@@ -121,3 +121,84 @@ fn a_loop_of_scalars_is_the_loop_of_arrays_with_one_element() {
         assert_eq!(values::<i32>(&found[2]), [n]);
     }
 }
+
+/// Operations that become one instruction do so only where nothing else wants what is between
+/// them, whichever side it is on and whatever else it is called.
+#[test]
+fn a_loop_of_scalars_keeps_what_is_wanted_twice() {
+    let text = main_of(
+        "(%n: tensor<i32>, %x: tensor<i32>) -> (tensor<i32>, tensor<i32>, tensor<i32>)",
+        "%zero = stablehlo.constant dense<0> : tensor<i32>
+         %one = stablehlo.constant dense<1> : tensor<i32>
+         %three = stablehlo.constant dense<3> : tensor<i32>
+         %0:4 = stablehlo.while(%i = %zero, %a = %x, %b = %x, %c = %x) : tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>
+         cond {
+           %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+           stablehlo.return %1 : tensor<i1>
+         } do {
+           %once = stablehlo.multiply %a, %three : tensor<i32>
+           %right = stablehlo.subtract %i, %once : tensor<i32>
+           %third = stablehlo.add %right, %b : tensor<i32>
+           %twice = stablehlo.multiply %b, %three : tensor<i32>
+           %sum = stablehlo.add %twice, %c : tensor<i32>
+           %square = stablehlo.multiply %twice, %twice : tensor<i32>
+           %named = stablehlo.subtract %c, %i : tensor<i32>
+           %alias = stablehlo.reshape %named : (tensor<i32>) -> tensor<i32>
+           %from_alias = stablehlo.multiply %alias, %sum : tensor<i32>
+           %from_named = stablehlo.add %named, %square : tensor<i32>
+           %next = stablehlo.add %i, %one : tensor<i32>
+           stablehlo.return %next, %from_alias, %third, %from_named : tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>
+         }
+         return %0#1, %0#2, %0#3 : tensor<i32>, tensor<i32>, tensor<i32>",
+    );
+    let start = 5_i32;
+    let (mut a, mut b, mut c) = (start, start, start);
+    for n in 0..20_i32 {
+        let found = run(&text, &[cast_slice(&[n]), cast_slice(&[start])]);
+        let found = found.iter().flat_map(|bytes| values::<i32>(bytes)).collect::<Vec<_>>();
+        assert_eq!(found, [a, b, c], "{n} turns");
+        let (twice, named) = (b.wrapping_mul(3), c.wrapping_sub(n));
+        let third = n.wrapping_sub(a.wrapping_mul(3)).wrapping_add(b);
+        a = named.wrapping_mul(twice.wrapping_add(c));
+        (b, c) = (third, named.wrapping_add(twice.wrapping_mul(twice)));
+    }
+}
+
+/// Chains longer than a loop may grow, of values that are needed at once and more than it may have
+/// of those, and constants more than it may read.
+#[test]
+fn long_chains_are_cut_into_loops_that_agree() {
+    type Function = fn(u32, u32) -> u32;
+    let ops: [(&str, Function); 4] = [
+        ("add", u32::wrapping_add),
+        ("multiply", u32::wrapping_mul),
+        ("xor", |a, b| a ^ b),
+        ("subtract", u32::wrapping_sub),
+    ];
+    for (count, reach) in [(40, 3), (600, 3), (600, 31), (600, 40), (1300, 500)] {
+        let start = [1_u32, 7, 1 << 31, u32::MAX, 12345];
+        let mut body = String::new();
+        let mut known = vec![start];
+        for i in 0..count {
+            let (name, function) = ops[i % ops.len()];
+            let last = known.len() - 1;
+            let other = last - (i * 7919 % reach).min(last);
+            let constant = u32::try_from(i % 90 + 2).unwrap();
+            body += &format!(
+                "%c{i} = stablehlo.constant dense<{constant}> : tensor<5xui32>\n\
+                 %s{i} = stablehlo.{name} %v{last}, %v{other} : tensor<5xui32>\n\
+                 %v{} = stablehlo.add %s{i}, %c{i} : tensor<5xui32>\n",
+                last + 1,
+            );
+            let (last, other) = (known[last], known[other]);
+            known.push(std::array::from_fn(|k| function(last[k], other[k]).wrapping_add(constant)));
+        }
+        let last = known.len() - 1;
+        let text = main_of(
+            "(%v0: tensor<5xui32>) -> tensor<5xui32>",
+            &format!("{body}return %v{last} : tensor<5xui32>"),
+        );
+        let found = run(&text, &[cast_slice(&start)]);
+        assert_eq!(values::<u32>(&found[0]), known[last], "{count} operations, {reach} apart");
+    }
+}
