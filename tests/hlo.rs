@@ -283,3 +283,68 @@ fn a_program_with_collectives_runs_on_virtual_devices() {
     let count = bytes.windows(6).filter(|window| window[..4] == twelve && window[4..] == *b"PK");
     assert_eq!(count.count(), 4);
 }
+
+/// Writes what a program returns to an archive in `directory`.
+fn results_of(program: &str, input: Option<&str>, directory: &std::path::Path) -> Vec<u8> {
+    let path = directory.join("results.npz");
+    let mut arguments = vec!["run", "--output", path.to_str().unwrap()];
+    arguments.extend(input.map(|file| ["--input", file]).iter().flatten());
+    let (code, _, complaint) = hlo(&arguments, program.as_bytes());
+    assert_eq!((code, complaint.as_str()), (0, ""));
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn parameters_that_leave_dimensions_open_get_them_from_the_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let constant = |numbers: &str| {
+        let length = numbers.split(',').count();
+        format!(
+            "func.func @main() -> tensor<{length}xf32> {{
+               %0 = stablehlo.constant dense<[{numbers}]> : tensor<{length}xf32>
+               return %0 : tensor<{length}xf32>
+             }}"
+        )
+    };
+    let doubling = "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = stablehlo.add %a, %a : tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }";
+    let file = directory.path().join("arguments.npz");
+    for (argument, expected) in [("1.0, 2.5, -3.0", "2.0, 5.0, -6.0"), ("7.0, 0.5", "14.0, 1.0")] {
+        let argument = results_of(&constant(argument), None, directory.path());
+        std::fs::write(&file, argument).unwrap();
+        let found = results_of(doubling, Some(file.to_str().unwrap()), directory.path());
+        assert_eq!(found, results_of(&constant(expected), None, directory.path()));
+    }
+    let (code, printed, _) =
+        hlo(&["bench", "--seconds", "0", "--input", file.to_str().unwrap()], doubling.as_bytes());
+    assert_eq!((code, printed.lines().count()), (0, 8), "{printed}");
+    // Without an archive nothing says how long the parameter is.
+    let (code, _, complaint) = hlo(&["run"], doubling.as_bytes());
+    assert_eq!(code, 1);
+    assert!(complaint.contains("tensor<?xf32>"), "{complaint}");
+}
+
+#[test]
+fn bench_writes_figures_for_scripts_and_a_slice_for_each_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace.json");
+    let program = "func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
+      %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+      %1 = stablehlo.cholesky %0 : tensor<4x4xf32>
+      return %1 : tensor<4x4xf32>
+    }";
+    let (code, printed, complaint) = hlo(
+        &["bench", "--seconds", "0", "--json", "--trace", file.to_str().unwrap()],
+        program.as_bytes(),
+    );
+    assert_eq!((code, complaint.as_str()), (0, ""));
+    assert!(printed.starts_with("{\"read\": {\"value\": "), "{printed}");
+    assert!(printed.contains("\"arithmetic\": {\"value\": "), "{printed}");
+    let trace = std::fs::read_to_string(file).unwrap();
+    let slices: Vec<&str> = trace.lines().filter(|line| line.contains("\"ph\":\"X\"")).collect();
+    let steps = slices.iter().filter(|line| line.contains("\"result_bytes\":\"64\""));
+    assert_eq!(steps.count(), 2, "{trace}");
+    assert!(slices.iter().any(|line| line.contains("\"name\":\"Cholesky\"")), "{trace}");
+}

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import datetime
+import json
 import os
 import pathlib
 import subprocess
@@ -87,9 +88,10 @@ class Lockstep:
 
     def times(self, workload, seconds):
         """Microseconds of a step and of making a program of bytes, and its megabytes."""
-        lines = self.call("bench", workload, "--seconds", str(seconds)).splitlines()
-        cells = {line.split(None, 2)[-1]: float(line.split()[0]) for line in lines}
-        return cells["run, least"], cells["read"] + cells["compile"], cells["memory"]
+        figures = json.loads(self.call("bench", workload, "--seconds", str(seconds), "--json"))
+        least, read, compile_us, memory = (
+            figures[name]["value"] for name in ("run_least", "read", "compile", "memory"))
+        return least, read + compile_us, memory
 
 
 def measure(workload, lockstep, rounds, seconds):

@@ -3,7 +3,7 @@
 //! Owns the form of these files: Chrome's trace events, a JSON array with an event on each line,
 //! so that a file is readable up to where its process died, and files of several processes are
 //! joined line by line. What is an event, the spans say that the rest of the crate opens with
-//! `tracing`. Times are microseconds since 1970, by this host's clock when the trace began and by
+//! `tracing`; one with a field `name` is shown by that name. Times are microseconds since 1970, by this host's clock when the trace began and by
 //! its monotonic clock since: traces of one host are in step.
 
 use std::fmt::{self, Write as _};
@@ -57,13 +57,17 @@ struct Out {
 
 /// What a span remembers.
 struct Timing {
-    /// As members of a JSON object.
     fields: Fields,
     entered: Option<Instant>,
 }
 
 #[derive(Default)]
-struct Fields(String);
+struct Fields {
+    /// What the span is shown as, if not by its own name.
+    name: Option<String>,
+    /// The others, as members of a JSON object.
+    members: String,
+}
 
 impl Trace {
     /// A trace of process number `process`, in a new file.
@@ -166,9 +170,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         let Some(start) = entered.take() else { return };
         let took = end.duration_since(start).as_micros();
         self.write(
-            span.name(),
+            fields.name.as_deref().unwrap_or(span.name()),
             start,
-            format_args!("\"ph\":\"X\",\"dur\":{took},\"args\":{{{}}}", fields.0),
+            format_args!("\"ph\":\"X\",\"dur\":{took},\"args\":{{{}}}", fields.members),
         );
     }
 
@@ -178,17 +182,25 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         self.write(
             event.metadata().target(),
             Instant::now(),
-            format_args!("\"ph\":\"i\",\"s\":\"t\",\"args\":{{{}}}", fields.0),
+            format_args!("\"ph\":\"i\",\"s\":\"t\",\"args\":{{{}}}", fields.members),
         );
     }
 }
 
 impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "name" {
+            self.name = Some(value.to_owned());
+        } else {
+            self.record_debug(field, &value);
+        }
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let comma = if self.0.is_empty() { "" } else { "," };
+        let comma = if self.members.is_empty() { "" } else { "," };
         let (name, value) = (escaped(field.name()), escaped(&format!("{value:?}")));
         // Writing to a string does not fail.
-        let _ = write!(self.0, "{comma}\"{name}\":\"{value}\"");
+        let _ = write!(self.members, "{comma}\"{name}\":\"{value}\"");
     }
 }
 

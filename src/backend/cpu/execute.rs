@@ -69,6 +69,7 @@ impl Frame {
 
     fn steps(&mut self, steps: &[Step], context: &dyn CollectiveContext) -> Result<()> {
         for step in steps {
+            let _slice = step.span().entered();
             match step {
                 Step::Compute(step) => self.compute(step)?,
                 Step::While(step) => loop {

@@ -1,5 +1,6 @@
 //! What a compiled program is made of: steps over numbered slots.
 
+use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +26,13 @@ impl Slot {
 
 /// One compiled operation on flat memory.
 pub(crate) trait Kernel: Send + Sync + fmt::Debug {
+    /// What a trace calls it: the name of its type, without what it is generic over.
+    fn name(&self) -> &'static str {
+        let path = type_name::<Self>();
+        let path = path.split_once('<').map_or(path, |(path, _)| path);
+        path.rsplit_once("::").map_or(path, |(_, name)| name)
+    }
+
     /// Pairs of an input and an output that may be the same memory.
     fn in_place(&self) -> Vec<(usize, usize)> {
         Vec::new()
@@ -91,6 +99,37 @@ pub(crate) enum Step {
         /// A `ui32` scalar.
         output: Slot,
     },
+}
+
+impl Step {
+    /// The slice of a trace that the step is: its kind and what it yields.
+    pub(crate) fn span(&self) -> tracing::Span {
+        tracing::trace_span!("step", name = self.name(), result_bytes = self.result_bytes())
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Compute(step) => step.kernel.name(),
+            Self::While(_) => "While",
+            Self::Case(_) => "Case",
+            Self::Collective(_) => "Collective",
+            Self::Transfer { .. } => "Transfer",
+            Self::ProcessId { .. } => "ProcessId",
+        }
+    }
+
+    fn result_bytes(&self) -> usize {
+        let total = |outputs: &[(Slot, usize)]| outputs.iter().map(|(_, size)| size).sum();
+        match self {
+            Self::Compute(Compute { outputs, .. })
+            | Self::Case(Case { outputs, .. })
+            | Self::Transfer { outputs, .. } => total(outputs),
+            Self::Collective(step) => step.output.1,
+            Self::ProcessId { .. } => size_of::<u32>(),
+            // What a loop carries has been computed before and is counted there.
+            Self::While(_) => 0,
+        }
+    }
 }
 
 /// A kernel with its operands.

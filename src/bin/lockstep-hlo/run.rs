@@ -1,6 +1,5 @@
 //! `lockstep-hlo run` and `bench`: one program on devices of the CPU backend.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +11,8 @@ use lockstep::backend::{Backend, Buffer, Executable, LocalDevice};
 use lockstep::client::{VirtualDevices, VirtualLaunch};
 use lockstep::ifrt::{DType, Status};
 use lockstep::stablehlo::{Module, Statistics, TensorType};
+use lockstep::trace::Trace;
+use tracing_subscriber::prelude::*;
 
 use super::{Failure, Source, npz};
 
@@ -48,6 +49,12 @@ pub(crate) struct Bench {
     /// How long to run the program again and again, in seconds.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    /// Run it once more and write what happens when, one slice a step, for Perfetto.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Run {
@@ -88,23 +95,56 @@ impl Bench {
         let median = times[times.len() / 2];
         let Statistics { flops, bytes_accessed, .. } = program.statistics;
         let per_second = |count: u64| count as f64 / median.as_secs_f64() / 1e9;
-        let mut text = String::new();
-        let rows = [
-            ("read", program.read_time.as_secs_f64() * 1e6, "us"),
-            ("compile", program.compile_time.as_secs_f64() * 1e6, "us"),
-            ("run, least", times[0].as_secs_f64() * 1e6, "us"),
-            ("run, median", median.as_secs_f64() * 1e6, "us"),
+        if let Some(file) = &self.trace {
+            traced(file, || program.launch(&arguments))?;
+        }
+        let seconds = |name, time: Duration| (name, time.as_secs_f64() * 1e6, "us");
+        let figures = [
+            seconds("read", program.read_time),
+            seconds("compile", program.compile_time),
+            seconds("run_least", times[0]),
+            seconds("run_median", median),
             ("memory", program.executable.memory_bytes() as f64 / 1e6, "MB"),
             ("launches", times.len() as f64, ""),
             ("arithmetic", per_second(flops), "GFLOP/s"),
-            ("operands and results", per_second(bytes_accessed), "GB/s"),
+            ("operands_and_results", per_second(bytes_accessed), "GB/s"),
         ];
-        for (name, number, unit) in rows {
-            // Writing to a string does not fail.
-            _ = writeln!(text, "{number:>14.3} {unit:8} {name}");
-        }
-        Ok(text)
+        Ok(if self.json { to_json(&figures) } else { to_table(&figures) })
     }
+}
+
+/// Runs something and writes a trace of it.
+fn traced<T>(file: &Path, run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let unwritten = || format!("cannot write {}", file.display());
+    let trace = Trace::create(file, 0).with_context(unwritten).map_err(Failure::Usage)?;
+    // Devices run on threads of their own: the subscriber is the whole process's.
+    tracing_subscriber::registry()
+        .with(trace.clone())
+        .try_init()
+        .with_context(unwritten)
+        .map_err(Failure::Usage)?;
+    let result = run()?;
+    trace.flush().with_context(unwritten).map_err(Failure::Usage)?;
+    Ok(result)
+}
+
+/// What was measured, how much it is, and of what.
+type Figure = (&'static str, f64, &'static str);
+
+fn to_table(figures: &[Figure]) -> String {
+    let line = |&(name, number, unit): &Figure| {
+        format!("{number:>14.3} {unit:8} {}\n", name.replace('_', " "))
+    };
+    figures.iter().map(line).collect()
+}
+
+/// An object with the number and the unit of each figure by its name.
+fn to_json(figures: &[Figure]) -> String {
+    let member = |&(name, number, unit): &Figure| {
+        format!("\"{name}\": {{\"value\": {number}, \"unit\": \"{unit}\"}}")
+    };
+    let members: Vec<String> = figures.iter().map(member).collect();
+    format!("{{{}}}\n", members.join(", "))
 }
 
 /// A program ready to run.
