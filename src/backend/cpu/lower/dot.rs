@@ -2,13 +2,18 @@
 //!
 //! Shorter floats are converted to `f32` first and the product is rounded once; integers are
 //! converted to the result's type, narrow ones to bytes, of which the low bits are kept.
+//!
+//! An algorithm is taken as the least that is to be done. Operands are rounded as it says, and the
+//! result is, once, to what sums are kept in; sums themselves are never kept in less than `f32`.
+//! One of several products of parts, which makes up for operands that the hardware rounds, is the
+//! product of the operands as they are.
 
 use super::data::operand;
 use super::reduce::windows;
 use super::{Lowering, Place, checked_size, first};
 use crate::backend::cpu::fuse::Group;
 use crate::backend::cpu::kernels::carrier::carrier;
-use crate::backend::cpu::kernels::convert::convert;
+use crate::backend::cpu::kernels::convert::{convert, reduce_precision};
 use crate::backend::cpu::kernels::dot::{Dot, Matrices};
 use crate::backend::cpu::step::Slot;
 use crate::backend::cpu::tile::TileKernel;
@@ -18,25 +23,22 @@ use crate::stablehlo::entity::Entity;
 use crate::stablehlo::op::{Convolution, DotAlgorithm, DotGeneral, PrecisionType, Window};
 use crate::stablehlo::{OpData, OpKind, Value};
 
-/// Whether an algorithm asks for what is done anyway: every product once, all in one type.
-fn is_plain(algorithm: DotAlgorithm, compute: DType) -> bool {
-    let DotAlgorithm { lhs_precision, rhs_precision, accumulation, .. } = algorithm;
-    let types = [lhs_precision, rhs_precision, accumulation];
-    types == [PrecisionType::Element(compute); 3]
-        && algorithm.lhs_components == 1
-        && algorithm.rhs_components == 1
-        && algorithm.primitive_operations == 1
+/// What an algorithm rounds an operand to, if it does.
+fn rounded_to(algorithm: DotAlgorithm, precision: PrecisionType) -> Option<PrecisionType> {
+    (algorithm.primitive_operations == 1).then_some(precision)
 }
 
 impl Lowering<'_> {
     pub(super) fn dot_general(&mut self, op: &OpData, dot: &DotGeneral) -> Result<()> {
         let (lhs, rhs) = (operand(op, 0)?, operand(op, 1)?);
-        let compute = self.compute_type(op)?;
-        if dot.algorithm.is_some_and(|algorithm| !is_plain(algorithm, compute)) {
-            return Err(self.unimplemented_because(op, "by this algorithm"));
-        }
-        let (lhs_slot, lhs_view) = self.converted(op, lhs, compute)?;
-        let (rhs_slot, rhs_view) = self.converted(op, rhs, compute)?;
+        let compute = self.dot_type(op, dot)?;
+        let [lhs_precision, rhs_precision] = match dot.algorithm {
+            Some(algorithm) => [algorithm.lhs_precision, algorithm.rhs_precision]
+                .map(|precision| rounded_to(algorithm, precision)),
+            None => [None; 2],
+        };
+        let (lhs_slot, lhs_view) = self.rounded(op, lhs, lhs_precision, compute)?;
+        let (rhs_slot, rhs_view) = self.rounded(op, rhs, rhs_precision, compute)?;
         self.consume(&op.operands);
         let (lhs_order, rows) = order(&lhs_view, &dot.lhs_batching, &dot.lhs_contracting, true);
         let (rhs_order, _) = order(&rhs_view, &dot.rhs_batching, &dot.rhs_contracting, false);
@@ -46,7 +48,14 @@ impl Lowering<'_> {
         let contracting = dot.rhs_contracting.len();
         let result = first(&op.results)?;
         let columns = rhs.1.dims.len() - batch - contracting;
-        if batch == 0 && self.turns(result, rows, columns) && compute == self.tensor(result)?.dtype
+        let accumulation = match dot.algorithm {
+            Some(DotAlgorithm { accumulation: PrecisionType::Element(dtype), .. }) => dtype,
+            _ => compute,
+        };
+        let result_type = self.tensor(result)?.dtype;
+        if batch == 0
+            && self.turns(result, rows, columns)
+            && [compute, accumulation] == [result_type; 2]
         {
             // Made the way it is wanted: the transpose of a product is that of the transposes,
             // the other way round.
@@ -63,7 +72,52 @@ impl Lowering<'_> {
         }
         let product = self.product(op, compute, batch, lhs, rows, rhs, contracting)?;
         let view = View::from(&self.tensor(result)?.shape);
-        self.define_converted(op, result, product, &view, compute)
+        if accumulation.size_bytes() >= compute.size_bytes() || accumulation == result_type {
+            return self.define_converted(op, result, product, &view, compute);
+        }
+        let sums = self.convert_view(op, product, &view, compute, accumulation)?;
+        self.define_converted(op, result, sums, &view, accumulation)
+    }
+
+    /// The type that a product is computed in: as wide as an algorithm asks for.
+    fn dot_type(&self, op: &OpData, dot: &DotGeneral) -> Result<DType> {
+        let compute = self.compute_type(op)?;
+        let is_wide = dot.algorithm.is_some_and(|algorithm| {
+            let precision = [algorithm.lhs_precision, algorithm.rhs_precision];
+            [precision[0], precision[1], algorithm.accumulation]
+                .contains(&PrecisionType::Element(DType::F64))
+        });
+        Ok(if compute == DType::F32 && is_wide { DType::F64 } else { compute })
+    }
+
+    /// An operand, rounded to `precision`, stored as elements of `to`.
+    fn rounded(
+        &mut self,
+        op: &OpData,
+        operand: Value,
+        precision: Option<PrecisionType>,
+        to: DType,
+    ) -> Result<(Slot, View)> {
+        let dtype = self.tensor(operand)?.dtype;
+        // The format of `tf32`: the exponent of `f32` and the mantissa of `f16`.
+        const TF32: (u32, u32) = (8, 10);
+        match precision {
+            Some(PrecisionType::Element(rounded)) if rounded != dtype && rounded != to => {
+                let (slot, view) = self.stored(operand)?;
+                let slot = self.convert_view(op, slot, &view, dtype, rounded)?;
+                let view = View::dense(&view.dims);
+                Ok((self.convert_view(op, slot, &view, rounded, to)?, view))
+            }
+            Some(PrecisionType::Tf32) if dtype == DType::F32 && to == DType::F32 => {
+                let (slot, view) = self.stored(operand)?;
+                let kernel = reduce_precision(to).ok_or_else(|| self.unimplemented(op))?;
+                let (exponent_bits, mantissa_bits) = TF32;
+                let rounding = TileKernel::Rounding { kernel, exponent_bits, mantissa_bits };
+                let slot = self.applied(slot, &view, dtype, rounding, to);
+                Ok((slot, View::dense(&view.dims)))
+            }
+            _ => self.converted(op, operand, to),
+        }
     }
 
     /// Whether a product of so many dimensions is used once, to put its columns before its rows.
@@ -165,13 +219,25 @@ impl Lowering<'_> {
         to: DType,
     ) -> Result<Slot> {
         let kernel = convert(from, to).ok_or_else(|| self.unimplemented(op))?;
+        Ok(self.applied(slot, view, from, TileKernel::Unary(kernel), to))
+    }
+
+    /// A slot with what `kernel` makes of the elements of a view.
+    fn applied(
+        &mut self,
+        slot: Slot,
+        view: &View,
+        from: DType,
+        kernel: TileKernel,
+        to: DType,
+    ) -> Slot {
         let mut group = Group::new(view.num_elements());
         let loaded = group.load(slot, view, from.size_bytes());
-        let node = group.apply(TileKernel::Unary(kernel), &[loaded], to.size_bytes());
-        let converted = self.new_slot(view.num_elements() * to.size_bytes());
+        let node = group.apply(kernel, &[loaded], to.size_bytes());
+        let result = self.new_slot(view.num_elements() * to.size_bytes());
         let (kernel, inputs) = group.finish(&[node]);
-        self.emit(kernel, inputs, vec![converted]);
-        Ok(converted)
+        self.emit(kernel, inputs, vec![result]);
+        result
     }
 
     /// Defines `result` as a view of a product, rounded to the result's type by a loop that later

@@ -240,3 +240,45 @@ fn transforms_without_elements_are_empty() {
     );
     assert!(run(&text, &[&[]])[0].is_empty());
 }
+
+/// An algorithm says what operands are rounded to and what sums are kept in.
+#[test]
+fn products_round_where_their_algorithm_says() {
+    let product = |precision: &str, accumulation: &str, operations: usize| {
+        let text = main_of(
+            "(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<f32>",
+            &format!(
+                "%0 = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0], algorithm = <lhs_precision_type = {precision}, rhs_precision_type = {precision}, accumulation_type = {accumulation}, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = {operations}, allow_imprecise_accumulation = false> : (tensor<2xf32>, tensor<2xf32>) -> tensor<f32>
+                 return %0 : tensor<f32>"
+            ),
+        );
+        let (ninth, twelfth) = (2_f32.powi(-9), 2_f32.powi(-12));
+        let (a, b) = ([1.0 + ninth + twelfth, 3.0], [1.0_f32; 2]);
+        let found = run(&text, &[cast_slice(&a), cast_slice(&b)]);
+        // How often the last digit lies above the four.
+        (values::<f32>(&found[0])[0] - 4.0) / twelfth
+    };
+    assert_eq!(product("f32", "f32", 1), 9.0);
+    assert_eq!(product("tf32", "f32", 1), 8.0);
+    assert_eq!(product("f16", "f32", 1), 8.0);
+    // Between 4 and the next number that has 10 bits of mantissa, and so even.
+    assert_eq!(product("f16", "f16", 1), 0.0);
+    assert_eq!(product("bf16", "f32", 1), 0.0);
+    // The products of parts make up for the rounding.
+    for operations in [3, 6, 9] {
+        assert_eq!(product("bf16", "f32", operations), 9.0);
+    }
+    assert_eq!(product("f64", "f64", 1), 9.0);
+}
+
+#[test]
+fn products_of_two_kinds_of_short_floats() {
+    let text = main_of(
+        "(%a: tensor<2xf8E4M3FN>, %b: tensor<2xf8E5M2>) -> tensor<f32>",
+        "%0 = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<2xf8E4M3FN>, tensor<2xf8E5M2>) -> tensor<f32>
+         return %0 : tensor<f32>",
+    );
+    // 1.5 x 2 + 1 x 3.
+    let found = run(&text, &[&[0x3c, 0x38], &[0x40, 0x42]]);
+    assert_eq!(values::<f32>(&found[0]), [6.0]);
+}
