@@ -1,7 +1,8 @@
 //! What users of other runtimes suffered from, and the tests that hold Lockstep to better.
 //!
 //! The first table has the forty complaints that came up most in public issue trackers, the second
-//! the reports of wrong or hanging collectives. Each row names its tests, which are looked up in
+//! the reports of wrong or hanging collectives, the third those of runtimes that hang, crash or
+//! mislead. Each row names its tests, which are looked up in
 //! the sources, so that a test that is renamed or lost is missed here.
 
 use std::collections::BTreeMap;
@@ -36,6 +37,10 @@ const RUN_LEFTOVERS: &str = "launcher/tests/run/leftovers.rs";
 const RUN_OUTPUT: &str = "launcher/tests/run/output.rs";
 const RUN_RELAYS: &str = "launcher/tests/run/relays.rs";
 const RUN_MEMBERSHIP: &str = "launcher/tests/run/membership.rs";
+const CLIENTS: &str = "tests/conformance/main.rs";
+const ARRAYS: &str = "tests/conformance/arrays.rs";
+const EXECUTIONS: &str = "tests/conformance/executions.rs";
+const MOVEMENT: &str = "tests/conformance/movement.rs";
 
 macro_rules! scenarios {
     ($($number:literal $what:literal $(in $file:expr => [$($test:ident),* $(,)?])* $(open $open:literal)?;)*) => {
@@ -148,10 +153,13 @@ const COMPLAINTS: &[Scenario] = scenarios! {
         open "a client is made of its world: there is no backend before it";
     "27" "reading a global array crashes or returns a part of it"
         in CLIENT_JOBS => [a_process_holds_its_own_shards_and_says_what_it_lacks]
-        in "src/client/tests/arrays.rs" => [replicated_arrays_have_the_same_shard_everywhere];
+        in "src/client/tests/arrays.rs" => [replicated_arrays_have_the_same_shard_everywhere]
+        in ARRAYS => [partly_remote_arrays_say_what_they_lack, fully_replicated_shards]
+        in MOVEMENT => [one_process_fetches, all_processes_gather];
     "28" "local and global shapes are confused"
         in "src/client/tests/arrays.rs" => [arrays_from_shards_need_each_shard_once_in_its_true_shape]
-        in "src/ifrt/sharding.rs" => [a_process_holds_a_rectangle_or_no_local_array_does];
+        in "src/ifrt/sharding.rs" => [a_process_holds_a_rectangle_or_no_local_array_does]
+        in "tests/conformance/shardings.rs" => [process_data_makes_an_array];
     "29" "uneven shards give wrong values"
         in "src/client/tests/arrays.rs" => [tiled_arrays_are_cut_and_put_together_uneven_ones_too]
         open "partitioned programs are the partitioner's, which is not built yet";
@@ -163,14 +171,16 @@ const COMPLAINTS: &[Scenario] = scenarios! {
             a_member_alone_needs_no_transport];
     "31" "empty, scalar and one-rank inputs crash"
         in VALUES => [every_group_and_size_sim, every_group_and_size_quic, every_group_and_size_shm,
-            a_member_alone_needs_no_transport];
+            a_member_alone_needs_no_transport]
+        in ARRAYS => [empty_arrays_and_scalars];
     "32" "more than 2 GiB: overflow and silent narrowing"
         open "scripts/test-large takes 2^31 + 7 bytes through every collective; the lints of the \
               workspace refuse casts that narrow";
     "33" "element types that fail at run time"
         in "collectives/src/element.rs" => [the_table_in_the_documentation_holds]
         in VALUES => [every_type_sim, every_type_quic, every_type_shm]
-        in "src/client/collective.rs" => [every_type_moves_at_its_own_size, types_without_arithmetic_say_so];
+        in "src/client/collective.rs" => [every_type_moves_at_its_own_size, types_without_arithmetic_say_so]
+        in ARRAYS => [every_element_type_survives];
     "34" "QUIC is far slower than TCP"
         open "BENCHMARKS.md has the figures, and `lockstep-perf --min-busbw` holds a job to one";
     "35" "the UDP environment: offloads that fail, small buffers"
@@ -189,7 +199,9 @@ const COMPLAINTS: &[Scenario] = scenarios! {
             what_is_donated_may_not_be_passed_twice_and_may_be_kept]
         in "src/client/tests/arrays.rs" => [reading_shares_memory_unless_a_copy_is_asked_for]
         in "src/client/host.rs" => [memory_that_may_be_kept_is_where_arrays_lie_and_what_is_read]
-        in "src/backend/cpu/buffer.rs" => [memory_of_the_host_stays_where_it_is_and_is_never_written];
+        in "src/backend/cpu/buffer.rs" => [memory_of_the_host_stays_where_it_is_and_is_never_written]
+        in ARRAYS => [strides_of_any_sign, every_semantics_lets_go_of_the_bytes, deletion_is_idempotent]
+        in EXECUTIONS => [donated_arguments_are_gone];
     "39" "remote clients" open "there is no proxy yet";
     "40" "no recovery short of restarting everything"
         in PROCESSES => [after_an_error_the_same_processes_run_on_as_a_smaller_group]
@@ -236,11 +248,54 @@ const COLLECTIVES: &[Scenario] = scenarios! {
         open "tests/conformance reshards between any two shardings over one, two and four processes";
 };
 
+const RUNTIMES: &[Scenario] = scenarios! {
+    "R01" "a rank sleeps, and the others wait for ever"
+        in JOBS => [a_stuck_rank_is_named_by_all_others_within_the_deadline];
+    "R03" "the first process leaves first, and its peers are aborted"
+        in JOBS => [rank_zero_may_leave_first]
+        in RENDEZVOUS => [rank_0_leaving_first_harms_nobody];
+    "R05" "programs differ between processes: a hang"
+        in JOBS => [programs_that_differ_are_refused_on_every_rank_before_anything_runs]
+        in CLIENT_JOBS => [processes_with_other_programs_are_named_before_anything_runs]
+        in EXECUTIONS => [launches_in_another_order_are_refused];
+    "R07" "ranks that are started again reach the attempt before"
+        in RENDEZVOUS => [strangers_are_refused_with_a_reason_and_the_job_goes_on];
+    "R09" "the coordinator's port is taken, and only one rank says so"
+        in RENDEZVOUS => [without_a_coordinator_joining_says_what_it_tried]
+        open "the launcher lets the system choose the port";
+    "R11" "the option that names an interface is understood differently by each layer"
+        open "there is no such option: the address is the one that leads to the coordinator";
+    "R13" "initialising after devices were listed gives a world of one"
+        in CLIENTS => [worlds_follow_one_another_in_one_process]
+        open "a client is made of its world: there are no devices to list before it";
+    "R15" "two processes that do nothing hang as they end"
+        in RUN_EXIT_CODES => [the_code_is_never_lost_in_a_thousand_runs]
+        in RENDEZVOUS => [rank_0_leaving_first_harms_nobody];
+    "R17" "two devices in each of two processes crash, in a grid and in the transposed one"
+        in EXECUTIONS => [sums_go_over_either_axis_of_a_grid];
+    "R19" "one worker is told to end, and gathers alone"
+        open "there is no preemption notice yet";
+    "R21" "a query fails while its feature is off"
+        open "nothing can be switched off";
+    "R23" "the comparison of shapes overflows to no difference"
+        in FAILURES => [every_difference_is_told_sim, counts_that_do_not_match_are_told_sim];
+    "R25" "reading an array that spans hosts crashes"
+        in ARRAYS => [partly_remote_arrays_say_what_they_lack, fully_replicated_shards]
+        in MOVEMENT => [one_process_fetches, all_processes_gather];
+    "R27" "starting at other times loses a race"
+        in RENDEZVOUS => [members_may_start_before_the_coordinator]
+        in CORE => [a_storm_of_joins_is_no_trouble];
+    "R29" "the rank that raised is not in the report"
+        in RUN_FLIGHT => [a_rank_that_raised_has_a_line];
+    "R31" "a program is missing, and the job hangs"
+        in RUN_EXIT_CODES => [programs_that_cannot_run];
+};
+
 #[test]
 fn every_test_that_the_tables_name_is_there() {
     let mut sources = BTreeMap::new();
     let mut missing = Vec::new();
-    for scenario in COMPLAINTS.iter().chain(COLLECTIVES) {
+    for scenario in COMPLAINTS.iter().chain(COLLECTIVES).chain(RUNTIMES) {
         let Scenario { number, what, tests, open } = scenario;
         assert!(!tests.is_empty() || !open.is_empty(), "{number} ({what}) has no tests");
         for (file, names) in *tests {
@@ -259,9 +314,15 @@ fn every_test_that_the_tables_name_is_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// Whether `text` has a function of this name under `#[test]`, perhaps an ignored one.
+/// Whether `text` has a function of this name under `#[test]`, perhaps an ignored one, or in its
+/// list of cases, which a test runs.
 fn has_test(text: &str, name: &str) -> bool {
     let head = format!("fn {name}(");
+    let entry = format!("    {name},");
+    let mut cases = text.lines().skip_while(|line| !line.ends_with("= cases!["));
+    if cases.by_ref().take_while(|line| *line != "];").any(|line| line == entry) {
+        return true;
+    }
     let mut lines = text.lines().map(str::trim_start);
     let mut is_test = false;
     lines.any(|line| {
@@ -278,6 +339,9 @@ fn the_tables_have_every_row() {
     let numbers: Vec<&str> = COLLECTIVES.iter().map(|scenario| scenario.number).collect();
     let odd = (1..30).step_by(2);
     assert_eq!(numbers, odd.map(|number| format!("C{number:02}")).collect::<Vec<_>>());
+    let numbers: Vec<&str> = RUNTIMES.iter().map(|scenario| scenario.number).collect();
+    let odd = (1..32).step_by(2);
+    assert_eq!(numbers, odd.map(|number| format!("R{number:02}")).collect::<Vec<_>>());
 }
 
 #[test]
@@ -288,7 +352,11 @@ fn what_looks_like_a_test_is_told_from_one() {
         fn slow() {}
         fn helper() {}
         // fn commented() {}
+const CASES: &[Case] = cases![
+    listed,
+];
     ";
+    assert!(has_test(text, "listed"));
     assert!(has_test(text, "slow"));
     assert!(!has_test(text, "helper") && !has_test(text, "commented") && !has_test(text, "slo"));
 }

@@ -15,6 +15,7 @@ use crate::{Case, cases};
 pub(crate) const CASES: &[Case] = cases![
     programs_run_on_all_shards,
     sums_go_over_all_devices,
+    sums_go_over_either_axis_of_a_grid,
     local_devices_run_alone,
     executables_say_what_they_are,
     arguments_are_checked,
@@ -119,6 +120,61 @@ fn sums_go_over_all_devices(fixture: &Fixture) {
     let even: u32 = (0..).step_by(2).take(n).sum();
     let expected = [even, even + u32::try_from(n).unwrap()].repeat(n);
     expect_elements(&*launch(&*program, &argument), &expected);
+}
+
+/// A grid of two rows; each device has one number and makes it the sum over its row or column.
+fn sum_along(axis: &str, n: usize) -> String {
+    let columns = n / 2;
+    let members = |group: usize| -> Vec<usize> {
+        match axis {
+            "x" => vec![group, group + columns],
+            _ => (group * columns..(group + 1) * columns).collect(),
+        }
+    };
+    let (count, size) = if axis == "x" { (columns, 2) } else { (2, columns) };
+    let groups: Vec<_> = (0..count).map(|group| format!("{:?}", members(group))).collect();
+    let global = format!("tensor<{n}xui32>");
+    let cut = "<@mesh, [{\"x\", \"y\"}]>";
+    format!(
+        "module @sum_along attributes {{mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32}} {{
+           sdy.mesh @mesh = <[\"x\"=2, \"y\"={columns}]>
+           func.func public @main(%arg0: {global} {{sdy.sharding = #sdy.sharding{cut}}}) -> ({global} {{sdy.sharding = #sdy.sharding{cut}}}) {{
+             %0 = sdy.manual_computation(%arg0) in_shardings=[{cut}] out_shardings=[{cut}] manual_axes={{\"x\", \"y\"}} (%x: tensor<1xui32>) {{
+               %r = \"stablehlo.all_reduce\"(%x) <{{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[{}]> : tensor<{count}x{size}xi64>, use_global_device_ids}}> ({{
+               ^bb0(%a: tensor<ui32>, %b: tensor<ui32>):
+                 %t = stablehlo.add %a, %b : tensor<ui32>
+                 stablehlo.return %t : tensor<ui32>
+               }}) : (tensor<1xui32>) -> tensor<1xui32>
+               sdy.return %r : tensor<1xui32>
+             }} : ({global}) -> {global}
+             return %0 : {global}
+           }}
+         }}",
+        groups.join(", ")
+    )
+}
+
+/// The grid in the order of the devices and transposed, so that rows and columns change places
+/// between those within processes and those across them.
+fn sums_go_over_either_axis_of_a_grid(fixture: &Fixture) {
+    let n = fixture.devices().len();
+    let columns = n / 2;
+    let transposed: Vec<usize> = (0..n).map(|i| i % columns * 2 + i / columns).collect();
+    for devices in [fixture.devices().clone(), fixture.pick(&transposed)] {
+        for axis in ["x", "y"] {
+            let program = compile_on(fixture, &sum_along(axis, n), &devices).unwrap();
+            let argument = fixture.counting(1, &[n], &program.parameter_shardings()[0]);
+            let sum = |i: usize| -> usize {
+                let along = |j: &usize| match axis {
+                    "x" => j % columns == i % columns,
+                    _ => j / columns == i / columns,
+                };
+                (0..n).filter(along).map(|j| j + 1).sum()
+            };
+            let expected: Vec<u32> = (0..n).map(|i| u32::try_from(sum(i)).unwrap()).collect();
+            expect_elements(&*launch(&*program, &argument), &expected);
+        }
+    }
 }
 
 fn local_devices_run_alone(fixture: &Fixture) {

@@ -75,6 +75,7 @@ const TWO_CLIENTS: Job = Job::new("two clients of one process", &[3, 1]).in_one_
 /// Cases that a job leaves out, and why.
 const SKIPS: &[(&str, &str, &str)] = &[
     ("one device", "shards_of_matrices", "there is nothing to cut an array over"),
+    ("one device", "sums_go_over_either_axis_of_a_grid", "one device has no rows and columns"),
     ("two clients of one process", "shards_of_matrices", "four devices make no grid of 2 x 4"),
     ("two clients of one process", "any_two_shardings", "its meshes are of eight devices"),
     ("one device", "any_two_shardings", "its meshes are of eight devices"),
@@ -92,6 +93,15 @@ fn the_loss_of_a_process_is_told_and_survived() {
         let (last_ended_well, _) = ends.pop().unwrap();
         assert!(!last_ended_well, "the last process was to be lost");
         jobs::expect_success(&ends);
+    }
+}
+
+/// A process joins one world after another, of other sizes, and nothing of the former is left.
+#[test]
+fn worlds_follow_one_another_in_one_process() {
+    for job in [TWO_CLIENTS, ONE_PROCESS, TWO_CLIENTS, ONE_DEVICE] {
+        conform(job, "clients");
+        conform(job, "executions");
     }
 }
 
