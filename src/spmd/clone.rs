@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::SpmdError;
+use super::replicate::Whole;
 use crate::stablehlo::entity::PrimaryMap;
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{
@@ -12,9 +13,12 @@ use crate::stablehlo::{
 
 /// Copies operations of `source` to the end of blocks of a new function.
 pub(super) struct Cloner<'a> {
-    source: &'a Function,
+    pub(super) source: &'a Function,
     pub(super) target: Function,
     values: HashMap<Value, Value>,
+    /// How manual computations become part of a program that computes everything everywhere;
+    /// `None` where they have no place.
+    whole: Option<&'a Whole>,
 }
 
 impl<'a> Cloner<'a> {
@@ -34,12 +38,20 @@ impl<'a> Cloner<'a> {
             regions: PrimaryMap::new(),
             location: source.location,
         };
-        Self { source, target, values: HashMap::new() }
+        Self { source, target, values: HashMap::new(), whole: None }
+    }
+
+    /// The same for a function of which every device computes everything.
+    pub(super) fn of_whole(source: &'a Function, whole: &'a Whole) -> Self {
+        Self { whole: Some(whole), ..Self::new(source) }
     }
 
     /// A copy of a whole function that is called, without what it says about shardings.
-    pub(super) fn function(source: &'a Function) -> Result<Function, SpmdError> {
-        let mut cloner = Self::new(source);
+    pub(super) fn function(
+        source: &'a Function,
+        whole: Option<&'a Whole>,
+    ) -> Result<Function, SpmdError> {
+        let mut cloner = Self { whole, ..Self::new(source) };
         let entry = cloner.target.entry;
         for param in &source.params {
             let value = cloner.argument(entry, source.ty(param.value).clone());
@@ -95,7 +107,20 @@ impl<'a> Cloner<'a> {
                 self.map(result, operand);
                 return Ok(());
             }
-            (OpKind::ManualComputation(_), ..) => {
+            (
+                OpKind::Reshard(_) | OpKind::PropagationBarrier(_) | OpKind::DataFlowEdge(_),
+                &[operand],
+                &[result],
+            ) if self.whole.is_some() => {
+                let operand = self.mapped(operand)?;
+                self.map(result, operand);
+                return Ok(());
+            }
+            (OpKind::ShardingGroup { .. }, ..) if self.whole.is_some() => return Ok(()),
+            (OpKind::ManualComputation(manual), ..) => {
+                if let Some(whole) = self.whole {
+                    return whole.manual(self, (op, data), manual, into);
+                }
                 return Err(SpmdError::NeedsPartitioner {
                     what: format!("{} besides the one of @main", data.kind),
                     location: data.location,

@@ -68,7 +68,7 @@ pub fn localize(module: &Module) -> Result<Localized, SpmdError> {
 
 /// The mesh that the program is about: that of the manual computation, of a parameter or of a
 /// result; one without axes if there is none.
-fn mesh_of(
+pub(super) fn mesh_of(
     module: &Module,
     main: &Function,
     manual: Option<&ManualComputation>,
@@ -422,7 +422,7 @@ impl Localizer<'_> {
             if std::ptr::eq(function, self.main) {
                 functions.extend(main.take());
             } else {
-                functions.push(Cloner::function(function)?);
+                functions.push(Cloner::function(function, None)?);
             }
         }
         let tensors = |values: Vec<Value>| -> Result<Vec<TensorType>, SpmdError> {

@@ -3,18 +3,42 @@
 //! Owns meshes and shardings as geometry, and the step that turns a global module into an
 //! ordinary one in local shapes. A program whose every step is written for one device already
 //! (JAX's `shard_map` over all axes) is localized; deciding how anything else is spread is the
-//! partitioner's work, which does not exist yet, so such a program is refused by operation and
-//! line (invariant I10). Executes nothing, knows no processes.
+//! partitioner's work, which does not exist yet: until it does, every device computes all of such a
+//! program (`replicate`), behind [`partition`]. Executes nothing, knows no processes.
 
 mod clone;
 mod error;
 mod geometry;
 mod inline;
 mod localize;
+mod replicate;
+mod tokens;
 
 pub use error::SpmdError;
 pub use geometry::{axes_of, device_count, local_shape, position_of, shard_index};
 pub use localize::{Localized, localize};
+
+use crate::stablehlo::Module;
+
+/// Turns a verified global module into the program of one device.
+///
+/// Where the program does not say what of the work is whose, every device does all of it: right, and
+/// slow. A log line says so.
+///
+/// # Errors
+/// As [`localize()`]; when a program is spread in a way that neither form has.
+pub fn partition(module: &Module) -> Result<Localized, SpmdError> {
+    let module = &*tokens::as_arrays(module);
+    match localize(module) {
+        Err(SpmdError::NeedsPartitioner { what, location }) => {
+            let local = replicate::replicate(module)?;
+            let name = &module.name;
+            tracing::info!("every device computes all of {name}: {what}, at {location}");
+            Ok(local)
+        }
+        other => other,
+    }
+}
 
 #[cfg(test)]
 mod tests;

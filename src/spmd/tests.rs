@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Localized, SpmdError, localize, shard_index};
+use super::{Localized, SpmdError, localize, partition, shard_index};
 use crate::stablehlo::op::OpKind;
 use crate::stablehlo::{Module, parse, verify};
 
@@ -220,4 +220,74 @@ fn shardings_of_a_called_function_are_not_dropped() {
         message.starts_with("@inner says how its parameters or results are spread"),
         "{message}"
     );
+}
+
+/// The operations of `main`, in order.
+fn operations(module: &Module) -> Vec<String> {
+    let main = module.function("main").unwrap();
+    let ops = &main.blocks[main.entry].ops;
+    ops.iter().map(|&op| main.ops[op].kind.to_string()).collect()
+}
+
+#[test]
+fn what_nobody_has_cut_is_computed_everywhere() {
+    let text = r#"module attributes {mhlo.num_partitions = 4 : i32} {
+      sdy.mesh @mesh = <["x"=2, "y"=2]>
+      func.func @main(
+          %a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y", "x"}, {}]>},
+          %b: tensor<6xf32>) -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
+        %0 = stablehlo.sine %a : tensor<8x6xf32>
+        %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"x"}, {"y"}]>] out_shardings=[<@mesh, [{"x"}, {"y"}]>] manual_axes={"x", "y"} (%c: tensor<4x3xf32>) {
+          %2 = stablehlo.cosine %c : tensor<4x3xf32>
+          sdy.return %2 : tensor<4x3xf32>
+        } : (tensor<8x6xf32>) -> tensor<8x6xf32>
+        return %1 : tensor<8x6xf32>
+      }
+    }"#;
+    let module = parse(text).unwrap();
+    verify(&module).unwrap();
+    let partitioned = partition(&module).unwrap();
+    verify(&partitioned.module).unwrap();
+    let (params, results) = signature(&partitioned.module);
+    assert_eq!(params, ["tensor<2x6xf32>", "tensor<6xf32>"]);
+    assert_eq!(results, ["tensor<8x3xf32>"]);
+    assert_eq!(axes(&partitioned), (vec!["y*x,".to_owned(), String::new()], vec![",x".to_owned()]));
+    let operations = operations(&partitioned.module);
+    let count =
+        |name: &str| operations.iter().filter(|operation| operation.ends_with(name)).count();
+    assert_eq!((count("all_gather"), count("partition_id")), (3, 2), "{operations:?}");
+    let listing = partitioned.module.to_string();
+    // Rows are cut by y, then by x: device 2, at (1, 0), has the second part.
+    assert!(listing.contains("[[0, 2, 1, 3]]"), "{listing}");
+}
+
+#[test]
+fn devices_that_know_which_they_are_cannot_all_compute_the_same() {
+    let text = r#"module attributes {mhlo.num_partitions = 2 : i32} {
+      sdy.mesh @mesh = <["x"=2]>
+      func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<ui32> {
+        %0 = stablehlo.partition_id : tensor<ui32>
+        return %0 : tensor<ui32>
+      }
+    }"#;
+    let error = partition(&parse(text).unwrap()).unwrap_err();
+    assert!(matches!(error, SpmdError::NeedsPartitioner { .. }), "{error}");
+    assert!(error.to_string().contains("partition_id works on global values"), "{error}");
+}
+
+#[test]
+fn tokens_come_and_go_as_arrays_without_elements() {
+    let text = r#"module {
+      func.func @main(%a: tensor<2xf32>, %t: !stablehlo.token) -> (!stablehlo.token, tensor<2xf32>) {
+        %0:2 = "stablehlo.infeed"(%t) <{infeed_config = ""}> : (!stablehlo.token) -> (tensor<2xf32>, !stablehlo.token)
+        return %0#1, %0#0 : !stablehlo.token, tensor<2xf32>
+      }
+    }"#;
+    let module = parse(text).unwrap();
+    verify(&module).unwrap();
+    let partitioned = partition(&module).unwrap();
+    verify(&partitioned.module).unwrap();
+    let (params, results) = signature(&partitioned.module);
+    assert_eq!(params, ["tensor<2xf32>", "tensor<0xi1>"]);
+    assert_eq!(results, ["tensor<0xi1>", "tensor<2xf32>"]);
 }
