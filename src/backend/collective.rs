@@ -47,6 +47,8 @@ pub enum Transfer {
     Send(i64),
     /// From whoever sends to this channel.
     Receive(i64),
+    /// To a function of the host, by its number, and back.
+    Callback(u64),
 }
 
 /// A launch whose program reaches nobody: a collective is refused.

@@ -15,7 +15,7 @@ use lockstep_collectives::{
 use super::assignment::{DeviceAssignment, GroupMode};
 use super::exchange::Exchange;
 use crate::backend::{CollectiveContext, CollectiveSite, Reduction, Transfer};
-use crate::ifrt::{Code, DType, DeviceList, Result, Status};
+use crate::ifrt::{Code, DType, DeviceList, HostCallbacks, Result, Status};
 use crate::stablehlo::op::Collective;
 use crate::stablehlo::{Module, OpKind};
 
@@ -31,6 +31,8 @@ pub(super) struct LaunchContext {
     pub(super) progress: Progress,
     /// What is at the other end of what is no collective, if anything is.
     pub(super) exchange: Option<Arc<Exchange>>,
+    /// The functions of the host that the program calls.
+    pub(super) host_callbacks: Option<HostCallbacks>,
     /// Those that check that they make the same launch, on devices that do so: see
     /// [`LaunchContext::meet`].
     pub(super) leads: Option<Arc<[Member]>>,
@@ -234,9 +236,12 @@ impl CollectiveContext for LaunchContext {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
-        match &self.exchange {
-            Some(exchange) => exchange.transfer(transfer, inputs, outputs),
-            None => Err(Status::unimplemented(format!(
+        match (&self.exchange, transfer, &self.host_callbacks) {
+            (_, Transfer::Callback(number), Some(callbacks)) => {
+                callbacks.call(number, inputs, outputs)
+            }
+            (Some(exchange), ..) => exchange.transfer(transfer, inputs, outputs),
+            (None, ..) => Err(Status::unimplemented(format!(
                 "{transfer:?}: nothing is at the other end in a launch of a job"
             ))),
         }

@@ -16,9 +16,9 @@ use super::serialized;
 use super::{Client, Core};
 use crate::backend;
 use crate::ifrt::{
-    ArraySpec, Code, CompileOptions, Compiler, Device, DeviceList, Future, HostFunctionProgram,
-    LoadedExecutable, MemoryKind, Mesh, MeshAxis, Program, Result, ShardingSpec, StableHloProgram,
-    Status, fingerprint,
+    ArraySpec, Code, CompileOptions, Compiler, Device, DeviceList, Future, HostCallbacks,
+    HostFunctionProgram, LoadedExecutable, MemoryKind, Mesh, MeshAxis, Program, Result,
+    ShardingSpec, StableHloProgram, Status, fingerprint,
 };
 use crate::spmd::{self, Localized};
 use crate::stablehlo::{self, Function, Module, TensorType, op};
@@ -64,6 +64,7 @@ pub(super) struct Unloaded {
     pub(super) program: Arc<dyn backend::Executable>,
     /// See [`Executable::source`].
     pub(super) source: Option<(StableHloProgram, Module)>,
+    pub(super) host_callbacks: Option<HostCallbacks>,
 }
 
 /// What processes compare of a compilation.
@@ -111,6 +112,7 @@ impl Core {
             outputs,
             program: self.backend.compile(&local.module)?,
             source: source.map(|source| (source, local.module)),
+            host_callbacks: options.host_callbacks.clone(),
         })
     }
 
@@ -174,6 +176,7 @@ impl Core {
             parameters: unloaded.parameters,
             outputs: unloaded.outputs,
             donatable: unloaded.donatable,
+            host_callbacks: unloaded.host_callbacks,
             program,
             source,
             leads: leads(&devices, &scopes, &assignment),
@@ -243,7 +246,7 @@ impl Prepared {
         let invalid = |status: Status| status.context(name(&global).to_owned());
         stablehlo::verify(&global)
             .map_err(|error| invalid(Status::wrap(Code::InvalidArgument, error)))?;
-        let local = spmd::localize(&global)
+        let local = spmd::partition(&global)
             .map_err(|error| invalid(Status::wrap(Code::InvalidArgument, error)))?;
         if local.num_partitions != devices.len() {
             return Err(invalid(Status::invalid_argument(format!(

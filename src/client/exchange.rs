@@ -50,6 +50,9 @@ impl Exchange {
                 Status::failed_precondition("an infeed, but the host has nothing more to feed")
             })?,
             Transfer::Receive(channel) => self.receive(channel)?,
+            Transfer::Callback(number) => {
+                return Err(Status::unimplemented(format!("function {number} of the host")));
+            }
         };
         let sizes = |lengths: &mut dyn Iterator<Item = usize>| lengths.collect::<Vec<_>>();
         let arrived = sizes(&mut arrays.iter().map(Vec::len));

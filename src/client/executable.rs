@@ -14,8 +14,8 @@ use super::serialized;
 use crate::backend::{self, Buffer, LocalDevice};
 use crate::ifrt::{
     ArrayRef, ArraySpec, CancellationHandle, DeviceList, ExecuteOptions, ExecuteResult,
-    ExecutionStatistics, Future, LoadedExecutable, MemoryStatistics, Promise, Result,
-    StableHloProgram, Status, Value,
+    ExecutionStatistics, Future, HostCallbacks, LoadedExecutable, MemoryStatistics, Promise,
+    Result, StableHloProgram, Status, Value,
 };
 use crate::stablehlo::Module;
 
@@ -31,6 +31,7 @@ pub(super) struct Executable {
     pub(super) program: Arc<dyn backend::Executable>,
     /// What it was compiled from, and what one device runs; `None` if that is code of this process.
     pub(super) source: Option<(StableHloProgram, Module)>,
+    pub(super) host_callbacks: Option<HostCallbacks>,
     pub(super) assignment: Arc<DeviceAssignment>,
     pub(super) scopes: Arc<[Scope]>,
     /// See [`LaunchContext::meet`].
@@ -107,6 +108,7 @@ impl LoadedExecutable for Executable {
                 program: self.fingerprint,
                 progress: Progress::default(),
                 exchange: None,
+                host_callbacks: self.host_callbacks.clone(),
             };
             let job = DeviceLaunch {
                 launch: Arc::clone(&launch),

@@ -101,6 +101,7 @@ impl Core {
             donatable: Vec::new(),
             program: Arc::new(executable),
             source: None,
+            host_callbacks: None,
         })
     }
 }

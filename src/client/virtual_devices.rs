@@ -127,6 +127,7 @@ impl VirtualDevices {
             program: 0,
             progress: Progress::default(),
             exchange: Some(Arc::clone(&self.exchange)),
+            host_callbacks: None,
             leads: None,
             cancel: CancelToken::new(),
         }

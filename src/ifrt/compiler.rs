@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{DeviceList, Future, LoadedExecutable, Program};
+use super::{DeviceList, Future, HostCallbacks, LoadedExecutable, Program};
 
 /// What a compilation needs besides the program.
 #[derive(Clone, Debug)]
@@ -14,12 +14,14 @@ pub struct CompileOptions {
     pub devices: DeviceList,
     /// How long to wait for the other processes to compile the same program.
     pub agreement_timeout: Duration,
+    /// The functions of the host that the program calls, which are this process's own.
+    pub host_callbacks: Option<HostCallbacks>,
 }
 
 impl CompileOptions {
     /// Options for a program that runs on `devices`; waits 60 s for other processes.
     pub fn new(devices: DeviceList) -> Self {
-        Self { devices, agreement_timeout: Duration::from_secs(60) }
+        Self { devices, agreement_timeout: Duration::from_secs(60), host_callbacks: None }
     }
 }
 

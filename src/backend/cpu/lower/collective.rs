@@ -75,7 +75,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn transfer(&mut self, op: &OpData, transfer: Transfer) -> Result<()> {
+    pub(super) fn transfer(&mut self, op: &OpData, transfer: Transfer) -> Result<()> {
         let inputs =
             op.operands.iter().map(|&operand| self.dense(operand)).collect::<Result<Vec<_>>>()?;
         self.consume(&op.operands);

@@ -3,6 +3,7 @@
 
 use super::Lowering;
 use super::data::{operand, region};
+use crate::backend::Transfer;
 use crate::backend::cpu::kernels::sort::Sort;
 use crate::backend::cpu::view::View;
 use crate::ifrt::Result;
@@ -19,6 +20,15 @@ impl Lowering<'_> {
     ) -> Result<()> {
         match target {
             "ApproxTopK" => self.top_k(op, attributes),
+            "lockstep.host_callback" => {
+                let number = match option(attributes, "callback") {
+                    Some(&Attribute::Integer(number, _)) => u64::try_from(number).ok(),
+                    _ => None,
+                };
+                let number = number
+                    .ok_or_else(|| self.unimplemented_because(op, "without the number `callback`"));
+                self.transfer(op, Transfer::Callback(number?))
+            }
             "ProductOfElementaryHouseholderReflectors" => self.reflector_product(op),
             _ if target == "Qr" || target.starts_with("lockstep.") => {
                 self.factorization(op, target, attributes)
