@@ -17,9 +17,21 @@ const IMPORTS: [(&str, &[&str]); 7] = [
     ("trace", &[]),
 ];
 
-/// The only places whose files may ask for `unsafe`: memory that processes share, and instructions
-/// that not every processor has.
-const UNSAFE: [&str; 2] = ["collectives/src/shared_memory/mapping.rs", "collectives/src/stream.rs"];
+/// The only places whose files may ask for `unsafe`: memory that processes share, instructions that
+/// not every processor has, and the boundary to callers from C.
+const UNSAFE: [&str; 7] = [
+    "collectives/src/shared_memory/mapping.rs",
+    "collectives/src/stream.rs",
+    "plugin/src/abi/call.rs",
+    "plugin/src/abi/caller.rs",
+    "plugin/src/abi/host_callback.rs",
+    "plugin/src/abi/structure.rs",
+    "plugin/src/api.rs",
+];
+
+/// What of the root package the plugin may name: the interface, the formats of XLA's frontends, and
+/// of the client its making and how shardings are written down.
+const PLUGIN: [&str; 3] = ["ifrt", "stablehlo::xla", "client"];
 
 #[test]
 fn modules_import_only_what_the_table_allows() {
@@ -50,8 +62,10 @@ fn every_module_of_the_root_package_is_in_the_table() {
 
 #[test]
 fn unsafe_stays_where_the_design_allows_it() {
-    let sources = ["src", "collectives", "launcher"].map(|folder| rust_files(&root().join(folder)));
-    for file in sources.iter().flatten() {
+    let folders = ["src", "collectives", "launcher", "plugin/src"];
+    let sources = folders.map(|folder| rust_files(&root().join(folder)));
+    let tests = root().join("plugin/src/tests");
+    for file in sources.iter().flatten().filter(|file| !file.starts_with(&tests)) {
         let name = relative(file);
         let text = fs::read_to_string(file).unwrap();
         let found = code_words(&text).any(|word| word == "unsafe");
@@ -61,8 +75,22 @@ fn unsafe_stays_where_the_design_allows_it() {
 }
 
 #[test]
+fn the_plugin_names_what_it_may() {
+    for file in rust_files(&root().join("plugin/src")) {
+        let text = fs::read_to_string(&file).unwrap();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            for (at, _) in line.match_indices("lockstep::") {
+                let path = &line[at + "lockstep::".len()..];
+                let allowed = PLUGIN.iter().any(|allowed| path.starts_with(allowed));
+                assert!(allowed, "{}: the plugin may not use {path}", relative(&file));
+            }
+        }
+    }
+}
+
+#[test]
 fn every_file_says_what_it_owns() {
-    let sources = ["src", "collectives", "launcher", "examples", "tests"]
+    let sources = ["src", "collectives", "launcher", "plugin", "examples", "tests"]
         .map(|folder| rust_files(&root().join(folder)));
     for file in sources.iter().flatten() {
         let text = fs::read_to_string(file).unwrap();
