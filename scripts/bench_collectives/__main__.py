@@ -9,6 +9,7 @@ import pathlib
 import sys
 import time
 
+import benchmarks_page
 import plan
 import plot
 import report
@@ -109,7 +110,7 @@ def main():
     run = Run(
         date=datetime.date.today().isoformat(),
         command=" ".join(["scripts/bench-collectives", *sys.argv[1:]]),
-        machine=report.machine(root),
+        machine=benchmarks_page.machine(root),
         versions={peer.name: peer.version() for peer in peers},
         absent=absent,
         scenes=plan.scenes(options.only),
@@ -125,7 +126,7 @@ def main():
     plot.draw(run, folder)
     (folder / "collectives.json").write_text(json.dumps(report.document(run), indent=1) + "\n")
     if folder != build:
-        report.write(root / "BENCHMARKS.md", text)
+        benchmarks_page.write(root / "BENCHMARKS.md", "scripts/bench-collectives", "Collectives", text)
     print(f"bench-collectives: plots and figures are in {folder.relative_to(root)}", file=sys.stderr)
     return 1 if run.failures else 0
 

@@ -1,15 +1,7 @@
 """The figures as tables: for the terminal, and for BENCHMARKS.md."""
 
-import os
-import pathlib
-import platform
-import subprocess
-
 import goals
 from figures import JAX, MPIS, QUIC, SHM, size_text
-
-BEGIN = "<!-- scripts/bench-collectives writes from here -->"
-END = "<!-- to here -->"
 
 
 def text(run):
@@ -90,22 +82,3 @@ def document(run):
     ]
     return {"schema": 1, "date": run.date, "command": run.command, "machine": run.machine,
             "versions": run.versions, "failures": run.failures, "results": results}
-
-
-def write(path, text):
-    """Puts `text` between the marks of the file; what others wrote around them stays."""
-    old = path.read_text() if path.exists() else f"# Benchmarks\n\n## Collectives\n\n{BEGIN}\n{END}\n"
-    before, _, rest = old.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"bench-collectives: {path} lacks the marks {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
-
-
-def machine(root):
-    fields = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    models = (line.split(":", 1)[1].strip() for line in fields if line.startswith("model name"))
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, text=True,
-                            capture_output=True, check=False).stdout.strip()
-    return {"CPU": next(models, platform.machine()), "cores": len(os.sched_getaffinity(0)),
-            "Linux": platform.release(), "commit": commit or "unknown"}

@@ -14,6 +14,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jax  # noqa: E402
 
+import benchmarks_page  # noqa: E402
 import report  # noqa: E402
 from workload import Workload, functions  # noqa: E402
 
@@ -135,7 +136,7 @@ def main():
     run = Run(
         date=datetime.date.today().isoformat(),
         command=" ".join(["scripts/bench-cpu", *sys.argv[1:]]),
-        machine=report.machine(root),
+        machine=benchmarks_page.machine(root),
         versions={"XLA:CPU of JAX": jax.__version__, "Lockstep": lockstep.version()},
         figures=[], failures=[])
     rounds, seconds = (1, 0.3) if options.quick else (3, 0.7)
@@ -151,7 +152,7 @@ def main():
     text = report.text(run)
     print(text)
     if not options.quick and not options.programs:
-        report.write(root / "BENCHMARKS.md", text)
+        benchmarks_page.write(root / "BENCHMARKS.md", "scripts/bench-cpu", "The CPU backend", text)
     return 1 if run.failures else 0
 
 

@@ -1,13 +1,6 @@
 """The figures as a table: for the terminal, and for BENCHMARKS.md."""
 
 import math
-import os
-import pathlib
-import platform
-import subprocess
-
-BEGIN = "<!-- scripts/bench-cpu writes from here -->"
-END = "<!-- to here -->"
 
 STEP_GOAL, STEP_LIMIT, COMPILE_GOAL, MEMORY_GOAL = 1.2, 2.5, 0.1, 1.2
 
@@ -76,24 +69,3 @@ def row(cells):
 
 def time_text(time):
     return f"{time:.2f}" if time < 10 else f"{time:.1f}" if time < 100 else f"{time:,.0f}"
-
-
-def write(path, text):
-    """Puts `text` between the marks of the file, or at its end when it has none."""
-    old = path.read_text() if path.exists() else "# Benchmarks\n"
-    if BEGIN not in old:
-        old += f"\n## The CPU backend\n\n{BEGIN}\n{END}\n"
-    before, _, rest = old.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"bench-cpu: {path} has {BEGIN} without {END}")
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
-
-
-def machine(root):
-    fields = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    models = (line.split(":", 1)[1].strip() for line in fields if line.startswith("model name"))
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, text=True,
-                            capture_output=True, check=False).stdout.strip()
-    return {"CPU": next(models, platform.machine()), "cores": len(os.sched_getaffinity(0)),
-            "Linux": platform.release(), "commit": commit or "unknown"}

@@ -1,12 +1,10 @@
 //! The `chlo` dialect.
 
-use super::{Attributes, Built};
+use super::{Attributes, Built, comparison};
 use crate::ifrt::Shape;
 use crate::stablehlo::attribute::Attribute;
 use crate::stablehlo::number::float_bytes;
-use crate::stablehlo::op::{
-    Broadcasting, Chlo, ChloBinary, ChloUnary, CompareType, Direction, OpKind,
-};
+use crate::stablehlo::op::{Broadcasting, Chlo, ChloBinary, ChloUnary, OpKind};
 use crate::stablehlo::{Literal, TensorType};
 
 /// The operations of this file that have attributes or operands of their own kind.
@@ -35,19 +33,11 @@ pub(super) fn kind(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind
             attributes.flag("is_stable")?;
             Chlo::TopK { k: attributes.integer("k")? }
         }
-        "broadcast_compare" => Chlo::BroadcastCompare {
-            dimensions: attributes.optional_integers("broadcast_dimensions")?,
-            direction: attributes.required_case(
-                "comparison_direction",
-                "comparison_direction",
-                Direction::from_name,
-            )?,
-            compare_type: attributes.case(
-                "compare_type",
-                "comparison_type",
-                CompareType::from_name,
-            )?,
-        },
+        "broadcast_compare" => {
+            let dimensions = attributes.optional_integers("broadcast_dimensions")?;
+            let (direction, compare_type) = comparison(attributes)?;
+            Chlo::BroadcastCompare { dimensions, direction, compare_type }
+        }
         "broadcast_select" => Chlo::BroadcastSelect,
         _ => match (ChloUnary::from_name(op), ChloBinary::from_name(op)) {
             (Some(unary), _) => Chlo::Unary(unary),

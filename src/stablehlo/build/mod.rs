@@ -120,6 +120,13 @@ pub(super) fn kind(name: &str, mut attributes: Attributes) -> Built<OpKind> {
     Ok(kind)
 }
 
+/// What a comparison asks, and how it compares if it says so.
+fn comparison(attributes: &mut Attributes) -> Built<(Direction, Option<CompareType>)> {
+    let name = "comparison_direction";
+    let direction = attributes.required_case(name, name, Direction::from_name)?;
+    Ok((direction, attributes.case("compare_type", "comparison_type", CompareType::from_name)?))
+}
+
 fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
     if let Some(unary) = Unary::from_name(op) {
         return Ok(Some(OpKind::Unary(unary)));
@@ -128,18 +135,10 @@ fn stablehlo(op: &str, attributes: &mut Attributes) -> Built<Option<OpKind>> {
         return Ok(Some(OpKind::Binary(binary)));
     }
     let kind = match op {
-        "compare" => OpKind::Compare {
-            direction: attributes.required_case(
-                "comparison_direction",
-                "comparison_direction",
-                Direction::from_name,
-            )?,
-            compare_type: attributes.case(
-                "compare_type",
-                "comparison_type",
-                CompareType::from_name,
-            )?,
-        },
+        "compare" => {
+            let (direction, compare_type) = comparison(attributes)?;
+            OpKind::Compare { direction, compare_type }
+        }
         "select" => OpKind::Select,
         "clamp" => OpKind::Clamp,
         "convert" => OpKind::Convert,
