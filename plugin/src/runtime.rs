@@ -3,7 +3,7 @@
 use std::sync::{Arc, Once};
 
 use lockstep::client;
-use lockstep::ifrt::{self, Attribute, Result, Status};
+use lockstep::ifrt::{self, Attribute, Client as _, Code, Result, Status};
 use tracing_subscriber::EnvFilter;
 
 /// The name under which frameworks know the platform.
@@ -15,12 +15,15 @@ pub(crate) const PLATFORM: &str = "lockstep";
 /// |---|---|---|
 /// | `num_devices` | integer | devices of this process, instead of `LOCKSTEP_DEVICES` |
 ///
+/// A framework that has processes of its own numbers them as the job does, and there are as many.
+///
 /// # Errors
-/// `InvalidArgument` for an option that there is not, or of the wrong type; `Unimplemented` for a
-/// job of several processes that the framework describes; what joining a job fails with.
+/// `InvalidArgument` for an option that there is not, or of the wrong type;
+/// `FailedPrecondition` when the framework describes another job than that which started this
+/// process; what joining a job fails with.
 pub(crate) fn open(options: &[(String, Attribute)]) -> Result<Arc<dyn ifrt::Client>> {
     log_as_asked();
-    let mut num_devices = None;
+    let (mut num_devices, mut process, mut processes) = (None, None, None);
     for (name, value) in options {
         match name.as_str() {
             "num_devices" => {
@@ -30,15 +33,9 @@ pub(crate) fn open(options: &[(String, Attribute)]) -> Result<Arc<dyn ifrt::Clie
                         || Status::invalid_argument(format!("num_devices is {count}: at least 1")),
                     )?);
             }
-            // What JAX says of its own job; alone, there is nothing in it.
-            "num_nodes" if integer(name, value)? <= 1 => {}
-            "node_id" | "partition_index" => {}
-            "num_nodes" => {
-                return Err(Status::unimplemented(
-                    "processes that meet through jax.distributed alone; start them with \
-                     `lockstep run`",
-                ));
-            }
+            "node_id" => process = Some(integer(name, value)?),
+            "num_nodes" => processes = Some(integer(name, value)?),
+            "partition_index" => {}
             _ => {
                 return Err(Status::invalid_argument(format!(
                     "there is no option {name:?}; there is num_devices"
@@ -46,10 +43,28 @@ pub(crate) fn open(options: &[(String, Attribute)]) -> Result<Arc<dyn ifrt::Clie
             }
         }
     }
-    match num_devices {
-        Some(devices) => Ok(client::Client::solo(devices)?),
-        None => Ok(client::Client::from_environment()?),
+    let client = match num_devices {
+        Some(devices) if processes.is_none_or(|count| count <= 1) => client::Client::solo(devices)?,
+        Some(_) => {
+            return Err(Status::invalid_argument(
+                "num_devices is for a process alone; processes of a job say LOCKSTEP_DEVICES",
+            ));
+        }
+        None => client::Client::from_environment()?,
+    };
+    let own = (i64::from(client.process_index()), i64::from(client.process_count()));
+    let described = (process.unwrap_or(own.0), processes.unwrap_or(own.1));
+    if described != own {
+        return Err(Status::new(
+            Code::FailedPrecondition,
+            format!(
+                "the framework says that this is process {} of {}, the environment that it is \
+                 process {} of {}: start the processes with `lockstep run -n {}`",
+                described.0, described.1, own.0, own.1, described.1
+            ),
+        ));
     }
+    Ok(client)
 }
 
 /// An option's value; numbers also come as text, from environment variables.
