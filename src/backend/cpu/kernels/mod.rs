@@ -4,6 +4,7 @@
 //! built once, when a program is compiled, and run many times.
 
 pub(super) mod batch_norm;
+pub(super) mod bitcast;
 pub(super) mod carrier;
 pub(super) mod compare;
 mod complex;

@@ -1,6 +1,7 @@
 //! Operations that only say where elements are: views.
 
 use super::{Lowering, first};
+use crate::backend::cpu::kernels::bitcast::Repack;
 use crate::backend::cpu::kernels::elementwise;
 use crate::backend::cpu::kernels::iota::Count;
 use crate::backend::cpu::view::View;
@@ -39,8 +40,12 @@ impl Lowering<'_> {
                 return self.alias(operand, result);
             }
             OpKind::BitcastConvert => {
-                if ty.dtype.size_bytes() == operand_ty.dtype.size_bytes() {
+                let (from, to) = (operand_ty.dtype.bit_width(), ty.dtype.bit_width());
+                if from == to {
                     return self.alias(operand, result);
+                }
+                if from.min(to) < 8 {
+                    return self.kernel(op, Repack::new(from, to));
                 }
                 // Narrower elements are one more dimension of the same bytes.
                 let slot = self.dense(operand)?;
