@@ -1,0 +1,62 @@
+"""JAX in a job of several processes, started by `lockstep run`: every process runs this file.
+
+With the argument `lose`, the last process ends in the middle, and the others must be told.
+"""
+
+import os
+import sys
+
+# Installed packages have a .pth file for this.
+import jax_plugins.lockstep.startup  # noqa: F401
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+jax.distributed.initialize()
+count = jax.process_count()
+assert count == int(os.environ["LOCKSTEP_WORLD_SIZE"]), count
+assert jax.process_index() == int(os.environ["LOCKSTEP_RANK"])
+devices = jax.device_count()
+assert devices == count * len(jax.local_devices())
+
+mesh = jax.make_mesh((devices,), ("d",))
+cut = NamedSharding(mesh, P("d"))
+numbers = np.arange(devices * 3, dtype=np.float32)
+array = jax.make_array_from_callback(numbers.shape, cut, lambda index: numbers[index])
+
+
+def over_devices(function, out_specs):
+    return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=P("d"), out_specs=out_specs))
+
+
+total = over_devices(lambda part: jax.lax.psum(part, "d"), P())(array)
+np.testing.assert_array_equal(np.asarray(total), numbers.reshape(devices, 3).sum(0))
+
+gathered = over_devices(lambda part: jax.lax.all_gather(part, "d", tiled=True)[None], P("d"))(array)
+for shard in gathered.addressable_shards:
+    np.testing.assert_array_equal(np.asarray(shard.data)[0], numbers)
+
+shift = [(i, (i + 1) % devices) for i in range(devices)]
+shifted = over_devices(lambda part: jax.lax.ppermute(part, "d", shift), P("d"))(array)
+for shard in shifted.addressable_shards:
+    expected = np.roll(numbers, 3)[shard.index]
+    np.testing.assert_array_equal(np.asarray(shard.data), expected)
+
+squares = over_devices(lambda part: jax.lax.psum(jnp.sum(part**2), "d"), P())
+gradient = jax.jit(jax.grad(squares))
+for shard in gradient(array).addressable_shards:
+    np.testing.assert_array_equal(np.asarray(shard.data), 2 * numbers[shard.index])
+
+if "lose" in sys.argv:
+    if jax.process_index() == count - 1:
+        os._exit(7)
+    try:
+        jax.block_until_ready(over_devices(lambda part: jax.lax.psum(part, "d"), P())(array))
+    except jax.errors.JaxRuntimeError as error:
+        print(f"told: {error}", flush=True)
+        # What the others wait for at the end does not come.
+        os._exit(0)
+    sys.exit("a sum without a process")
+print("all equal", flush=True)
