@@ -11,7 +11,9 @@ pub(super) fn convolution(check: &Check<'_>, convolution: &Convolution) -> Check
     let rank = operands(check, convolution)?;
     check.length("padding", convolution.window.padding.len(), rank - 2, "C4")?;
     let (lhs, result) = (check.operand(0)?, check.result(0)?);
-    check.require(is_promotable(lhs.dtype, result.dtype), "C27", || {
+    // JAX sums integers in floats, as XLA does, beyond the specification.
+    let is_summed = lhs.dtype.is_integer() && result.dtype.is_float();
+    check.require(is_summed || is_promotable(lhs.dtype, result.dtype), "C27", || {
         format!("{} cannot be accumulated in {}", lhs.dtype, result.dtype)
     })?;
     result_shape(check, convolution, rank)

@@ -47,10 +47,8 @@ pub(super) fn dot_general(check: &Check<'_>, dot: &DotGeneral) -> Checked {
     if let Some(algorithm) = algorithm {
         dot_algorithm(check, precision, algorithm)?;
     }
-    // JAX multiplies 8-bit floats of two kinds, as XLA and the accelerators that have them do; the
-    // specification has no such product.
-    let is_eight_bit = |dtype: DType| dtype.is_float() && dtype.size_bytes() == 1;
-    if !(is_eight_bit(lhs.dtype) && is_eight_bit(rhs.dtype)) {
+    // JAX multiplies floats of two kinds, as XLA does; the specification has no such product.
+    if !(lhs.dtype.is_float() && rhs.dtype.is_float()) {
         check.equal("element type of the right operand", &lhs.dtype, &rhs.dtype, "C13")?;
     }
     let batch = lhs_batching.iter().map(|&dim| lhs_dims[dim]);

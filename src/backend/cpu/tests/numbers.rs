@@ -281,4 +281,24 @@ fn products_of_two_kinds_of_short_floats() {
     // 1.5 x 2 + 1 x 3.
     let found = run(&text, &[&[0x3c, 0x38], &[0x40, 0x42]]);
     assert_eq!(values::<f32>(&found[0]), [6.0]);
+    let text = main_of(
+        "(%a: tensor<2xf32>, %b: tensor<2xbf16>) -> tensor<f32>",
+        "%0 = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<2xf32>, tensor<2xbf16>) -> tensor<f32>
+         return %0 : tensor<f32>",
+    );
+    // 1.001 x 2 + 1 x 3, where the first has more digits than the short type.
+    let found = run(&text, &[bytemuck::cast_slice(&[1.001_f32, 1.0]), &[0x00, 0x40, 0x40, 0x40]]);
+    assert_eq!(values::<f32>(&found[0]), [1.001 * 2.0 + 3.0]);
+}
+
+#[test]
+fn integers_are_convolved_in_floats() {
+    let text = main_of(
+        "(%a: tensor<1x1x3xi8>, %b: tensor<1x1x2xi8>) -> tensor<1x1x2xf32>",
+        "%0 = stablehlo.convolution(%a, %b) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x3xi8>, tensor<1x1x2xi8>) -> tensor<1x1x2xf32>
+         return %0 : tensor<1x1x2xf32>",
+    );
+    // 100 x 100 + 3 x 2, which no byte holds, and 3 x 100 - 1 x 2.
+    let found = run(&text, &[&[100, 3, 255], &[100, 2]]);
+    assert_eq!(values::<f32>(&found[0]), [10006.0, 298.0]);
 }

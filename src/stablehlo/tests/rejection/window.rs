@@ -88,8 +88,8 @@ fn dot_general() {
             ("C12", "-> tensor<2x3x5xf32>", "-> tensor<2x5x3xf32>"),
         ],
     );
-    let body = "%0 = stablehlo.dot_general %a, %d, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf64>) -> tensor<2x3x5xf32>";
-    let parameters = "%a: tensor<2x3x4xf32>, %d: tensor<2x4x5xf64>";
+    let body = "%0 = stablehlo.dot_general %a, %d, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xi32>) -> tensor<2x3x5xf32>";
+    let parameters = "%a: tensor<2x3x4xf32>, %d: tensor<2x4x5xi32>";
     refused(parameters, &[("stablehlo.dot_general", "C13", body)]);
 }
 
