@@ -76,9 +76,16 @@ pub(super) fn mesh_of(
     let manual = manual.into_iter().flat_map(|m| m.in_shardings.iter().chain(&m.out_shardings));
     let params = main.params.iter().filter_map(|param| param.sharding.as_ref());
     let results = main.results.iter().filter_map(|result| result.sharding.as_ref());
-    let Some(sharding) = manual.chain(params).chain(results).next() else {
+    let mut shardings = manual.chain(params).chain(results);
+    let Some(first) = shardings.next() else {
         return Ok(Mesh { name: String::new(), axes: Vec::new(), device_ids: None });
     };
+    // What is not spread is over a mesh without axes, in programs that have others, too.
+    let has_axes = |sharding: &&Sharding| {
+        module.mesh(&sharding.mesh).is_some_and(|mesh| !mesh.axes.is_empty())
+    };
+    let sharding = Some(first).filter(has_axes).or_else(|| shardings.find(has_axes));
+    let sharding = sharding.unwrap_or(first);
     module.mesh(&sharding.mesh).cloned().ok_or_else(|| SpmdError::UnknownMesh {
         what: "the program".to_owned(),
         mesh: sharding.mesh.clone(),
@@ -201,7 +208,7 @@ impl Localizer<'_> {
     }
 
     fn axes(&self, sharding: &Sharding, what: &str) -> Result<Vec<Vec<usize>>, SpmdError> {
-        if sharding.mesh != self.mesh.name {
+        if sharding.mesh != self.mesh.name && !sharding.is_whole() {
             return Err(SpmdError::OtherMesh {
                 what: what.to_owned(),
                 expected: self.mesh.name.clone(),

@@ -221,7 +221,7 @@ impl Whole {
     }
 
     fn check_mesh(&self, sharding: &Sharding, what: &str) -> Result<(), SpmdError> {
-        if sharding.mesh == self.mesh.name {
+        if sharding.mesh == self.mesh.name || sharding.is_whole() {
             return Ok(());
         }
         Err(SpmdError::OtherMesh {

@@ -291,3 +291,24 @@ fn tokens_come_and_go_as_arrays_without_elements() {
     assert_eq!(params, ["tensor<2xf32>", "tensor<0xi1>"]);
     assert_eq!(results, ["tensor<0xi1>", "tensor<2xf32>"]);
 }
+
+#[test]
+fn what_is_whole_may_be_over_a_mesh_without_axes() {
+    let text = r#"module attributes {mhlo.num_partitions = 2 : i32} {
+      sdy.mesh @empty_mesh = <[]>
+      sdy.mesh @mesh = <["x"=2]>
+      func.func @main(
+          %a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@empty_mesh, [{}]>},
+          %b: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+        %0 = stablehlo.add %a, %b : tensor<4xf32>
+        return %0 : tensor<4xf32>
+      }
+    }"#;
+    let module = parse(text).unwrap();
+    verify(&module).unwrap();
+    let partitioned = partition(&module).unwrap();
+    let (params, results) = signature(&partitioned.module);
+    assert_eq!(params, ["tensor<4xf32>", "tensor<2xf32>"]);
+    assert_eq!(results, ["tensor<4xf32>"]);
+    assert_eq!(partitioned.mesh.name, "mesh");
+}

@@ -28,6 +28,11 @@ impl Sharding {
             reduction_op: ReductionOp::default(),
         }
     }
+
+    /// Whether every device has the whole array, over whatever mesh.
+    pub fn is_whole(&self) -> bool {
+        self.dims.iter().all(|dim| dim.axes.is_empty()) && self.unreduced.is_empty()
+    }
 }
 
 named! {
