@@ -81,8 +81,8 @@ impl Executable {
             Texts::new(specs.iter().map(kind).collect())
         };
         let shardings = |specs: &[ArraySpec]| -> Result<Option<Texts>> {
-            // A program for one device has none.
-            if num_partitions == 1 {
+            // A program for one device has none; of no outputs, JAX expects none either.
+            if num_partitions == 1 || specs.is_empty() {
                 return Ok(None);
             }
             let sharding = |spec: &ArraySpec| Ok(to_hlo_sharding(spec.sharding.spec())?.to_proto());
