@@ -1,7 +1,7 @@
 //! Constant folding: what follows from constants alone is computed once, before the program runs.
 
 use super::inline::drop_unused;
-use super::{Evaluate, piece};
+use super::{Evaluate, is_pure, piece};
 use crate::ifrt::{Result, Status};
 use crate::stablehlo::entity::Entity as _;
 use crate::stablehlo::{Block, Function, Op, OpData, OpKind, Type, Value, ValueDef};
@@ -70,9 +70,7 @@ fn is_foldable(data: &OpData, is_known: &[bool]) -> bool {
     !data.operands.is_empty()
         && data.operands.iter().all(|operand| is_known[operand.index()])
         && data.results.len() == 1
-        && data.regions.is_empty()
-        && !data.kind.has_side_effect()
-        && !matches!(data.kind, OpKind::Rng(_) | OpKind::CustomCall { .. } | OpKind::Return)
+        && is_pure(data)
 }
 
 fn is_small(function: &Function, data: &OpData) -> bool {

@@ -14,3 +14,11 @@ pub(crate) use inline::inline;
 pub(crate) use piece::piece;
 pub(crate) use share::share;
 pub(crate) use simplify::{Evaluate, simplify};
+
+use super::{OpData, OpKind};
+
+/// Whether an operation does nothing but compute, the same from the same operands.
+fn is_pure(data: &OpData) -> bool {
+    let is_function = !matches!(data.kind, OpKind::Rng(_) | OpKind::CustomCall { .. });
+    is_function && data.regions.is_empty() && !data.kind.has_side_effect()
+}

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::is_pure;
 use crate::stablehlo::entity::Entity as _;
-use crate::stablehlo::{Block, Function, Op, OpData, OpKind, Value};
+use crate::stablehlo::{Block, Function, Op, OpData, Value};
 
 /// Replaces the results of operations by those of equal ones before them in the same block, and
 /// leaves the operations out.
@@ -40,7 +41,7 @@ impl Sharing {
         for op in ops {
             self.replace(&mut function.ops[op].operands);
             let data = &function.ops[op];
-            if !is_shareable(data) {
+            if !is_pure(data) || data.results.is_empty() {
                 kept.push(op);
                 continue;
             }
@@ -65,15 +66,6 @@ impl Sharing {
             *value = self.replacements[value.index()].unwrap_or(*value);
         }
     }
-}
-
-/// Whether an operation does nothing but compute, the same from the same operands.
-fn is_shareable(data: &OpData) -> bool {
-    let is_function = !matches!(data.kind, OpKind::Rng(_) | OpKind::CustomCall { .. });
-    is_function
-        && data.regions.is_empty()
-        && !data.results.is_empty()
-        && !data.kind.has_side_effect()
 }
 
 /// Whether operations with the same operands yield the same.
