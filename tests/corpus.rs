@@ -1,7 +1,7 @@
 //! Programs that JAX wrote, run on inputs and compared with what XLA:CPU answered.
 //!
-//! tests/data/corpus/pack.py says what the files hold. A program that is not expected to compile
-//! yet is listed with the words its error must contain, so that the list shrinks in plain sight.
+//! tests/data/corpus/pack.py says what the files hold. A program over several devices is given the
+//! parts of its inputs that it asks for, and its results are the parts of XLA's that it says they are.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,37 +21,10 @@ use lockstep::backend::cpu::CpuBackend;
 use lockstep::backend::{
     Backend, Buffer, CollectiveContext, CollectiveSite, LocalDevice, Reduction,
 };
-use lockstep::ifrt::{Code, DType, Result, Status};
-use lockstep::spmd::partition;
-use lockstep::stablehlo::{Module, TensorType, parse, verify};
-
-/// Cases that do not run yet, and why.
-const NOT_YET: &[(&str, &str)] = &[
-    ("lockstep/mp_sharded_elementwise", SPREAD),
-    ("lockstep/mp_sharded_matmul", SPREAD),
-    ("lockstep/mp_sharding_constraint", SPREAD),
-    ("lockstep/sm_partial_manual", SPREAD),
-    ("lockstep_gspmd/mp_dp_train_step", PARTITIONER),
-    ("lockstep_gspmd/mp_gspmd_rng", PARTITIONER),
-    ("lockstep_gspmd/mp_replicated_out", PARTITIONER),
-    ("lockstep_gspmd/mp_sharded_elementwise", PARTITIONER),
-    ("lockstep_gspmd/mp_sharded_matmul", PARTITIONER),
-    ("lockstep_gspmd/mp_sharded_matmul_out", PARTITIONER),
-    ("lockstep_gspmd/mp_sharding_constraint", PARTITIONER),
-    ("lockstep_gspmd/sm_all_gather", PARTITIONER),
-    ("lockstep_gspmd/sm_all_to_all", PARTITIONER),
-    ("lockstep_gspmd/sm_axis_index", PARTITIONER),
-    ("lockstep_gspmd/sm_partial_manual", PARTITIONER),
-    ("lockstep_gspmd/sm_ppermute", PARTITIONER),
-    ("lockstep_gspmd/sm_psum", PARTITIONER),
-    ("lockstep_gspmd/sm_psum_scatter", PARTITIONER),
-];
-
-/// Programs whose results XLA cut, though nobody asked for it.
-const SPREAD: &str = "results are spread in another way";
-
-/// Programs over global arrays that say in XLA's own words how to cut them.
-const PARTITIONER: &str = "this needs the partitioner";
+use lockstep::ifrt::{DType, Result, Status};
+use lockstep::spmd::{Localized, partition, shard_index};
+use lockstep::stablehlo::op::Sharding;
+use lockstep::stablehlo::{TensorType, parse, verify};
 
 struct Case {
     name: String,
@@ -89,37 +62,55 @@ fn cases() -> Vec<Case> {
 }
 
 /// Parses and, for several devices, cuts a program into that of one device.
-fn module(case: &Case) -> Result<Module> {
+fn program(case: &Case) -> Result<Localized> {
     let path = corpus().join(&case.name).join("program.stablehlo.mlir");
     let text = fs::read_to_string(path).unwrap();
     let module = parse(&text).map_err(|error| Status::unimplemented(error.to_string()))?;
     verify(&module).map_err(|error| Status::invalid_argument(error.to_string()))?;
-    let localized = partition(&module).map_err(|error| Status::unimplemented(error.to_string()))?;
-    Ok(localized.module)
+    partition(&module).map_err(|error| Status::unimplemented(error.to_string()))
+}
+
+/// The part of an array of type `global` that is `piece`, counted in pieces of type `local`.
+fn part(bytes: &[u8], global: &TensorType, piece: &[usize], local: &TensorType) -> Vec<u8> {
+    let mut ranges = vec![0..bytes.len()];
+    let dims = global.shape.dims().iter().zip(local.shape.dims());
+    for ((&whole, &cut), &piece) in dims.zip(piece) {
+        // Each range so far is one index of the dimensions before.
+        ranges = ranges
+            .into_iter()
+            .flat_map(|range| {
+                let stride = range.len().checked_div(whole).unwrap_or(0);
+                let start = range.start + piece * cut * stride;
+                (0..cut).map(move |i| start + i * stride..start + (i + 1) * stride)
+            })
+            .collect();
+    }
+    ranges.into_iter().flat_map(|range| bytes[range].iter().copied()).collect()
 }
 
 fn run(case: &Case) -> Result<()> {
     let backend = CpuBackend::new(case.devices);
-    let executable = backend.compile(&module(case)?)?;
+    let local = program(case)?;
+    let executable = backend.compile(&local.module)?;
     let data = fs::read(corpus().join(&case.name).join("data.bin")).unwrap();
-    let types = executable.parameter_types().iter().chain(executable.result_types());
-    if data.len() != case.devices * types.map(TensorType::size_bytes).sum::<usize>() {
-        return Err(Status::unimplemented(SPREAD));
-    }
     let mut rest = data.as_slice();
-    let mut take = |types: &[TensorType]| -> Vec<Vec<u8>> {
-        types
-            .iter()
-            .map(|ty| {
-                let (now, later) = rest.split_at(ty.size_bytes());
-                rest = later;
-                now.to_vec()
-            })
-            .collect()
+    // Per device, its parts of the arrays of `globals`.
+    let mut take = |globals: &[TensorType], shardings: &[Sharding], types: &[TensorType]| {
+        let mut devices = vec![Vec::new(); case.devices];
+        for ((global, sharding), ty) in globals.iter().zip(shardings).zip(types) {
+            let (now, later) = rest.split_at(global.size_bytes());
+            rest = later;
+            for (device, parts) in devices.iter_mut().enumerate() {
+                let piece = shard_index(&local.mesh, sharding, device).unwrap();
+                parts.push(part(now, global, &piece, ty));
+            }
+        }
+        devices
     };
-    let (inputs, expected): (Vec<_>, Vec<_>) = (0..case.devices)
-        .map(|_| (take(executable.parameter_types()), take(executable.result_types())))
-        .unzip();
+    let parameters = executable.parameter_types();
+    let inputs = take(&local.global_parameters, &local.parameter_shardings, parameters);
+    let results = executable.result_types();
+    let expected = take(&local.global_results, &local.result_shardings, results);
     assert!(rest.is_empty(), "{}: {} bytes of data are left", case.name, rest.len());
 
     let exchange = Arc::new(Exchange::new(case.devices));
@@ -388,19 +379,13 @@ impl CollectiveContext for Member {
 }
 
 #[test]
-fn the_corpus_runs_as_on_xla_except_where_listed() {
+fn the_corpus_runs_as_on_xla() {
     let mut surprises = Vec::new();
     for case in cases() {
-        let expected = NOT_YET.iter().find(|(name, _)| *name == case.name).map(|(_, words)| *words);
-        let outcome = std::panic::catch_unwind(|| run(&case));
-        match (outcome, expected) {
-            (Ok(Ok(())), None) => {}
-            (Ok(Err(error)), Some(words)) if error.message().contains(words) => {
-                assert_eq!(error.code(), Code::Unimplemented, "{}: {error}", case.name);
-            }
-            (Ok(Ok(())), Some(_)) => surprises.push(format!("{} runs now", case.name)),
-            (Ok(Err(error)), _) => surprises.push(format!("{}: {error:?}", case.name)),
-            (Err(panic), _) => {
+        match std::panic::catch_unwind(|| run(&case)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => surprises.push(format!("{}: {error:?}", case.name)),
+            Err(panic) => {
                 let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
                 surprises.push(format!("{}: {text}", case.name));
             }

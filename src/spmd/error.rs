@@ -46,6 +46,22 @@ pub enum SpmdError {
         /// The mesh of this sharding.
         found: String,
     },
+    /// What XLA's sharding of a value says is not to be had.
+    #[error("the sharding \"{text}\", at {location}: {reason}")]
+    HloSharding {
+        /// `mhlo.sharding`.
+        text: String,
+        /// Where.
+        location: Location,
+        /// Why not.
+        reason: String,
+    },
+    /// XLA's shardings of a module do not go together.
+    #[error("the shardings of the module do not fit: {reason}")]
+    HloShardings {
+        /// Why not.
+        reason: String,
+    },
     /// A sharding names an axis that its mesh does not have, or the same axis twice.
     #[error(
         "the sharding of {what} names the axis \"{axis}\", which @{mesh} does not have to give"

@@ -71,7 +71,7 @@ fn leading_to_manual(module: &Module) -> HashSet<&str> {
             callers.entry(callee).or_default().push(&function.name);
         }
         let is_manual = |kind: &OpKind| matches!(kind, OpKind::ManualComputation(_));
-        if function.ops.values().any(|data| is_manual(&data.kind)) {
+        if function.placed().any(|data| is_manual(&data.kind)) {
             new.push(function.name.as_str());
         }
     }
@@ -85,8 +85,7 @@ fn leading_to_manual(module: &Module) -> HashSet<&str> {
 
 /// What a function calls, wherever in its blocks.
 fn calls(function: &Function) -> impl Iterator<Item = &str> {
-    let ops = function.blocks.values().flat_map(|block| &block.ops);
-    ops.filter_map(|&op| match &function.ops[op].kind {
+    function.placed().filter_map(|data| match &data.kind {
         OpKind::Call { callee } => Some(callee.as_str()),
         _ => None,
     })

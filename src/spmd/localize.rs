@@ -358,13 +358,13 @@ impl Localizer<'_> {
         let refuse = |what: String, location| Err(SpmdError::NeedsPartitioner { what, location });
         for (i, param) in self.main.params.iter().enumerate() {
             let what = format!("parameter {i} of @main");
-            self.check_whole(param.sharding.as_ref(), param.hlo_sharding.as_ref(), &what)?;
+            self.check_whole(param.sharding.as_ref(), &what)?;
         }
         for (i, result) in self.main.results.iter().enumerate() {
             let what = format!("result {i} of @main");
-            self.check_whole(result.sharding.as_ref(), result.hlo_sharding.as_ref(), &what)?;
+            self.check_whole(result.sharding.as_ref(), &what)?;
         }
-        for data in self.module.functions.iter().flat_map(|function| function.ops.values()) {
+        for data in self.module.functions.iter().flat_map(Function::placed) {
             for sharding in &data.shardings {
                 if self.is_spread(sharding, &data.kind.to_string())? {
                     return refuse(format!("{} spreads its result", data.kind), data.location);
@@ -377,14 +377,6 @@ impl Localizer<'_> {
                         return refuse(format!("{what} spreads a value"), data.location);
                     }
                 }
-                OpKind::CustomCall { call_target_name, .. }
-                    if matches!(
-                        call_target_name.as_str(),
-                        "Sharding" | "SPMDFullToShardShape" | "SPMDShardToFullShape"
-                    ) =>
-                {
-                    return refuse(format!("{} @{call_target_name}", data.kind), data.location);
-                }
                 OpKind::PartitionId => return Err(global(data)),
                 kind if kind.is_collective() => return Err(global(data)),
                 _ => {}
@@ -393,17 +385,9 @@ impl Localizer<'_> {
         Ok(())
     }
 
-    fn check_whole(
-        &self,
-        sharding: Option<&Sharding>,
-        hlo_sharding: Option<&String>,
-        what: &str,
-    ) -> Result<(), SpmdError> {
-        let spread = match sharding {
-            Some(sharding) => self.is_spread(sharding, what)?,
-            None => hlo_sharding.is_some_and(|text| text != "{replicated}"),
-        };
-        if !spread {
+    fn check_whole(&self, sharding: Option<&Sharding>, what: &str) -> Result<(), SpmdError> {
+        let Some(sharding) = sharding else { return Ok(()) };
+        if !self.is_spread(sharding, what)? {
             return Ok(());
         }
         Err(SpmdError::NeedsPartitioner {

@@ -9,6 +9,7 @@
 mod clone;
 mod error;
 mod geometry;
+mod gspmd;
 mod inline;
 mod localize;
 mod replicate;
@@ -26,9 +27,11 @@ use crate::stablehlo::Module;
 /// slow. A log line says so.
 ///
 /// # Errors
-/// As [`localize()`]; when a program is spread in a way that neither form has.
+/// As [`localize()`]; when a program is spread in a way that neither form has, or XLA's words for it
+/// (`mhlo.sharding`) do not fit.
 pub fn partition(module: &Module) -> Result<Localized, SpmdError> {
     let module = &*tokens::as_arrays(module);
+    let module = &*gspmd::as_sdy(module)?;
     match localize(module) {
         Err(SpmdError::NeedsPartitioner { what, location }) => {
             let local = replicate::replicate(module)?;

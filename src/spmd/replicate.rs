@@ -18,16 +18,16 @@ use crate::stablehlo::{
 /// Turns a verified global module into a program that every device runs, each on everything.
 ///
 /// # Errors
-/// When an operation outside of manual computations tells devices apart, shardings are XLA's own, or
-/// they do not fit their shapes.
+/// When an operation outside of manual computations tells devices apart, or shardings do not fit
+/// their shapes.
 pub(super) fn replicate(module: &Module) -> Result<Localized, SpmdError> {
     let module = &*module.decompose_composites();
     let main = module.function("main").ok_or(SpmdError::NoMain)?;
     if module.num_replicas != 1 {
         return Err(SpmdError::Replicas { num_replicas: module.num_replicas });
     }
-    let all = module.functions.iter().flat_map(|function| function.ops.values());
-    let manual = all.clone().find_map(|data| match &data.kind {
+    let mut all = module.functions.iter().flat_map(Function::placed);
+    let manual = all.find_map(|data| match &data.kind {
         OpKind::ManualComputation(manual) => Some(manual),
         _ => None,
     });
@@ -80,16 +80,6 @@ pub(super) fn replicate(module: &Module) -> Result<Localized, SpmdError> {
 /// body of a manual computation.
 fn require_alike(main: &Function) -> Result<(), SpmdError> {
     let refuse = |what: String, location| Err(SpmdError::NeedsPartitioner { what, location });
-    for (data, what) in main
-        .params
-        .iter()
-        .map(|param| (&param.hlo_sharding, "parameter"))
-        .chain(main.results.iter().map(|result| (&result.hlo_sharding, "result")))
-    {
-        if let Some(text) = data.as_ref().filter(|text| *text != "{replicated}") {
-            return refuse(format!("a {what} of @main has the sharding {text}"), main.location);
-        }
-    }
     let mut blocks = vec![main.entry];
     while let Some(block) = blocks.pop() {
         for &op in &main.blocks[block].ops {
@@ -98,11 +88,6 @@ fn require_alike(main: &Function) -> Result<(), SpmdError> {
                 OpKind::ManualComputation(_) => continue,
                 kind if kind.is_collective() || *kind == OpKind::PartitionId => {
                     return refuse(format!("{kind} works on global values"), data.location);
-                }
-                OpKind::CustomCall { call_target_name, .. }
-                    if call_target_name.starts_with("SPMD") =>
-                {
-                    return refuse(format!("{} @{call_target_name}", data.kind), data.location);
                 }
                 _ => {}
             }

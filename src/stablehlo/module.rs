@@ -258,6 +258,11 @@ impl Function {
         &self.values[value].ty
     }
 
+    /// The operations that stand in a block, in the order of blocks.
+    pub fn placed(&self) -> impl Iterator<Item = &OpData> {
+        self.blocks.values().flat_map(|block| &block.ops).map(|&op| &self.ops[op])
+    }
+
     /// The type of a value that the verifier has shown to be a tensor; `None` for others.
     pub fn tensor(&self, value: Value) -> Option<&TensorType> {
         match self.ty(value) {

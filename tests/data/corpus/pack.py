@@ -4,7 +4,7 @@
 usage: pack.py CORPUS
 
 CORPUS holds <set>/<case>/{data.npz,meta.json}. For every <set>/<case> beside this script, writes
-data.bin: for each device, the elements of its inputs, then of its outputs, little-endian and
+data.bin: the elements of the inputs, then of the outputs, as whole arrays, little-endian and
 row-major, one after the other without headers, since the program has the types. cases.txt gets a
 line per case: its path, how many devices it runs on, and the tolerance of its outputs.
 """
@@ -38,11 +38,9 @@ def main():
         shards = [array.get("shards") for _, arrays in sides for array in arrays]
         devices = max((len(names) for names in shards if names), default=1)
         packed = io.BytesIO()
-        for device in range(devices):
-            for side, arrays in sides:
-                for index, array in enumerate(arrays):
-                    name = f"{side}{index}"
-                    packed.write(elements(npz, f"{name}_d{device}" if devices > 1 else name))
+        for side, arrays in sides:
+            for index in range(len(arrays)):
+                packed.write(elements(npz, f"{side}{index}"))
         (program.parent / "data.bin").write_bytes(packed.getvalue())
         lines.append(f"{case} {devices} {meta['tolerance']}\n")
     (here / "cases.txt").write_text("".join(lines))
