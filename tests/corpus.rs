@@ -11,6 +11,7 @@
 )]
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -72,7 +73,7 @@ fn program(case: &Case) -> Result<Localized> {
 
 /// The part of an array of type `global` that is `piece`, counted in pieces of type `local`.
 fn part(bytes: &[u8], global: &TensorType, piece: &[usize], local: &TensorType) -> Vec<u8> {
-    let mut ranges = vec![0..bytes.len()];
+    let mut ranges: Vec<Range<usize>> = std::iter::once(0..bytes.len()).collect();
     let dims = global.shape.dims().iter().zip(local.shape.dims());
     for ((&whole, &cut), &piece) in dims.zip(piece) {
         // Each range so far is one index of the dimensions before.
