@@ -8,8 +8,8 @@
 //!
 //! So it is done directly; `recursive_doubling`, `ring` and `two_level` have other ways.
 //!
-//! In shared memory everyone folds all operands where they lie, or, if they are larger than 64 KiB
-//! and P > 2, its own chunk of them, which all others then read: 2 rounds.
+//! In shared memory everyone folds all operands where they lie, or, if they are more than 32 KiB
+//! together and P > 2, its own chunk of them, which all others then read: 2 rounds.
 //!
 //! P = 4, two steps; `a1` is chunk 1 of member a, `*` folded:
 //! ```text
@@ -39,8 +39,9 @@ use crate::transport::shm::{Exposure, Opened, Presence};
 /// bytes. For two, chunks would be as many bytes in twice the steps.
 pub(super) const ONE_STEP_BYTES: usize = 4096;
 
-/// The longest operand in shared memory that everyone folds whole if there are more than two.
-const WHOLE_BYTES: usize = 64 << 10;
+/// The most bytes of all operands in shared memory together that everyone folds if there are more
+/// than two: reading them all again for every member soon costs more than a round.
+const WHOLE_BYTES: usize = 32 << 10;
 
 pub(crate) struct AllReduce<'a> {
     pub(crate) element: ElementType,
@@ -178,6 +179,6 @@ impl AllReduce<'_> {
     /// Whether everyone folds all of the operands in shared memory: the same for all members,
     /// which may differ in whether theirs lie in the output.
     fn is_folded_whole(&self, members: usize) -> bool {
-        self.input.len() <= WHOLE_BYTES || members <= 2
+        members <= 2 || self.input.len().saturating_mul(members) <= WHOLE_BYTES
     }
 }

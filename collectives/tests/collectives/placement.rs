@@ -18,7 +18,7 @@ const SUM: Reduction = Reduction::Sum;
 const F32: ElementType = ElementType::F32;
 
 /// Elements on both sides of what is part of a post, is copied, and is folded in chunks.
-const COUNTS: [usize; 6] = [12, 30, 2048, 2049, 16_384, 16_385];
+const COUNTS: [usize; 8] = [12, 30, 2048, 2049, 2730, 2731, 16_384, 16_385];
 
 enum Memory {
     Own(Vec<u8>),
