@@ -18,7 +18,7 @@ use crate::backend;
 use crate::ifrt::{
     ArraySpec, Code, CompileOptions, Compiler, Device, DeviceList, Future, HostCallbacks,
     HostFunctionProgram, LoadedExecutable, MemoryKind, Mesh, MeshAxis, Program, Result,
-    ShardingSpec, StableHloProgram, Status, fingerprint,
+    ShardingSpec, StableHloProgram, Status, UnreducedSharding, fingerprint,
 };
 use crate::spmd::{self, Localized};
 use crate::stablehlo::{self, Function, Module, TensorType, op};
@@ -313,9 +313,17 @@ fn sharding_spec(local: &Localized, sharding: &op::Sharding) -> Result<ShardingS
         )));
     }
     let axis = |axis: &op::AxisRef| MeshAxis { name: axis.name.clone(), sub_axis: axis.sub_axis };
-    let dims: Vec<Vec<MeshAxis>> =
+    let mut dims: Vec<Vec<MeshAxis>> =
         sharding.dims.iter().map(|dim| dim.axes.iter().map(axis).collect()).collect();
-    Ok(ShardingSpec::Tiled(Mesh::new(mesh.axes.iter().cloned())?.tiling_along(&dims)?))
+    let is_unreduced = !sharding.unreduced.is_empty();
+    if is_unreduced {
+        dims.push(sharding.unreduced.iter().map(axis).collect());
+    }
+    let tiling = Mesh::new(mesh.axes.iter().cloned())?.tiling_along(&dims)?;
+    Ok(match is_unreduced {
+        true => ShardingSpec::Unreduced(UnreducedSharding::new(tiling)?),
+        false => ShardingSpec::Tiled(tiling),
+    })
 }
 
 fn require_distinct(devices: &DeviceList) -> Result<()> {

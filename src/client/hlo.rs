@@ -43,9 +43,10 @@ pub fn from_hlo_sharding(sharding: &HloSharding, num_shards: usize) -> Result<Sh
 /// # Errors
 /// `Unimplemented` when XLA has none: for parts given one by one, and opaque ones.
 pub fn to_hlo_sharding(spec: &ShardingSpec) -> Result<HloSharding> {
-    let tiling = match spec {
+    let (tiling, mut subgroups) = match spec {
         _ if spec.is_fully_replicated() => return Ok(HloSharding::Replicated),
-        ShardingSpec::Tiled(tiling) => tiling,
+        ShardingSpec::Tiled(tiling) => (tiling, Vec::new()),
+        ShardingSpec::Unreduced(unreduced) => (unreduced.tiling(), vec![Subgroup::Unreduced]),
         _ => return Err(Status::unimplemented(format!("XLA has no sharding for {spec}"))),
     };
     let mut shards: Vec<usize> = (0..tiling.num_shards()).collect();
@@ -53,10 +54,12 @@ pub fn to_hlo_sharding(spec: &ShardingSpec) -> Result<HloSharding> {
     shards.sort_by_key(|&shard| tiling.tile_of(shard));
     let count: usize = tiling.num_tiles().iter().product();
     let mut dims = tiling.num_tiles().to_vec();
-    let mut subgroups = Vec::new();
     if count < shards.len() {
         dims.push(shards.len() / count);
         subgroups.push(Subgroup::Replicated);
+    }
+    if subgroups == [Subgroup::Unreduced] && dims.last() == Some(&count) {
+        return Ok(HloSharding::Unreduced);
     }
     let ids = shards.iter().map(|&shard| i64::try_from(shard).unwrap_or(i64::MAX)).collect();
     let tiling = HloTiling::new(dims, TileDevices::Listed(ids), subgroups);
@@ -66,7 +69,7 @@ pub fn to_hlo_sharding(spec: &ShardingSpec) -> Result<HloSharding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ifrt::{Mesh, OpaqueSharding};
+    use crate::ifrt::{Mesh, OpaqueSharding, UnreducedSharding};
 
     #[test]
     fn shardings_are_read_as_what_they_cut() {
@@ -87,6 +90,25 @@ mod tests {
         }
         let odd = from_hlo_sharding(&"{devices=[3]2,0,1}".parse().unwrap(), 3).unwrap();
         assert_eq!(to_hlo_sharding(&odd).unwrap().to_string(), "{devices=[3]2,0,1}");
+    }
+
+    #[test]
+    fn summands_are_written_behind_the_dimensions_and_before_replicas() {
+        let mesh = Mesh::new([("x", 2), ("y", 2), ("z", 2)]).unwrap();
+        let written = |dims: &[&[&str]]| {
+            let unreduced = UnreducedSharding::new(mesh.tiling(dims).unwrap()).unwrap();
+            to_hlo_sharding(&ShardingSpec::Unreduced(unreduced)).unwrap().to_string()
+        };
+        assert_eq!(
+            written(&[&["z"], &["x"]]),
+            "{devices=[2,2,2]0,2,4,6,1,3,5,7 last_tile_dims={unreduced, replicated}}"
+        );
+        assert_eq!(
+            written(&[&["z"], &["y", "x"]]),
+            "{devices=[2,4]0,4,2,6,1,5,3,7 last_tile_dims={unreduced}}"
+        );
+        assert_eq!(written(&[&[], &[], &["x", "y", "z"]]), "{unreduced}");
+        assert_eq!(written(&[&["x", "z", "y"]]), "{unreduced}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod sharding;
 mod status;
 mod tiling;
 mod tuple;
+mod unreduced;
 mod user_context;
 mod value;
 
@@ -56,5 +57,6 @@ pub use sharding::{Sharding, ShardingSpec, SingleDeviceShardSemantics};
 pub use status::{Code, Result, Status};
 pub use tiling::{Mesh, MeshAxis, Tiling};
 pub use tuple::{Bundle, BundleCopy, Tuple, ValueRef};
+pub use unreduced::UnreducedSharding;
 pub use user_context::{UserContext, UserContextScope};
 pub use value::Value;

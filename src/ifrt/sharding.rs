@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use super::{
     ConcreteEvenSharding, ConcreteSharding, DeviceList, IndexDomain, MemoryKind, OpaqueSharding,
-    Result, Shape, Status, Tiling,
+    Result, Shape, Status, Tiling, UnreducedSharding,
 };
 
 /// Which shards of an array a call is about.
@@ -31,6 +31,8 @@ pub enum ShardingSpec {
     },
     /// Dimensions cut into equal tiles, by position in a mesh.
     Tiled(Tiling),
+    /// Tiles of which shards are summands.
+    Unreduced(UnreducedSharding),
     /// Parts given one by one, for arrays of one shape.
     Concrete(ConcreteSharding),
     /// Parts of one shape, for arrays of one shape.
@@ -46,6 +48,7 @@ impl ShardingSpec {
             Self::SingleDevice => 1,
             Self::Replicated { num_shards } => *num_shards,
             Self::Tiled(tiling) => tiling.num_shards(),
+            Self::Unreduced(unreduced) => unreduced.num_shards(),
             Self::Concrete(concrete) => concrete.num_shards(),
             Self::ConcreteEven(even) => even.num_shards(),
             Self::Opaque(opaque) => opaque.num_shards(),
@@ -58,7 +61,7 @@ impl ShardingSpec {
             Self::SingleDevice | Self::Replicated { .. } => true,
             Self::Tiled(tiling) => tiling.is_fully_replicated(),
             Self::ConcreteEven(even) => even.is_fully_replicated(),
-            Self::Concrete(_) | Self::Opaque(_) => false,
+            Self::Unreduced(_) | Self::Concrete(_) | Self::Opaque(_) => false,
         }
     }
 
@@ -74,6 +77,7 @@ impl ShardingSpec {
         match self {
             Self::SingleDevice | Self::Replicated { .. } => Ok(shape.clone()),
             Self::Tiled(tiling) => tiling.padded_tile_shape(shape),
+            Self::Unreduced(unreduced) => unreduced.shard_shape(shape),
             Self::Concrete(concrete) => concrete.shard_shape(shape),
             Self::ConcreteEven(even) => even.shard_shape(shape),
             Self::Opaque(opaque) => Err(opaque.unknown()),
@@ -87,7 +91,9 @@ impl ShardingSpec {
     pub fn shard_shapes(&self, shape: &Shape) -> Result<Vec<Shape>> {
         match self {
             Self::Concrete(concrete) => concrete.shard_shapes(shape),
-            Self::ConcreteEven(even) => Ok(vec![even.shard_shape(shape)?; even.num_shards()]),
+            Self::ConcreteEven(_) | Self::Unreduced(_) => {
+                Ok(vec![self.shard_shape(shape)?; self.num_shards()])
+            }
             _ => {
                 let domains = self.index_domains(shape)?;
                 Ok(domains.iter().map(|domain| domain.shape().clone()).collect())
@@ -107,6 +113,7 @@ impl ShardingSpec {
             Self::Tiled(tiling) => {
                 (0..self.num_shards()).map(|shard| tiling.index_domain(shape, shard)).collect()
             }
+            Self::Unreduced(unreduced) => unreduced.index_domains(),
             Self::Concrete(concrete) => concrete.index_domains(shape),
             Self::ConcreteEven(even) => even.index_domains(shape),
             Self::Opaque(opaque) => Err(opaque.unknown()),
@@ -128,6 +135,7 @@ impl PartialEq for ShardingSpec {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tiled(a), Self::Tiled(b)) if a == b => true,
+            (Self::Unreduced(a), Self::Unreduced(b)) => a == b,
             (Self::Concrete(a), Self::Concrete(b)) => a == b,
             (Self::ConcreteEven(a), Self::ConcreteEven(b)) => a == b,
             (Self::Opaque(a), Self::Opaque(b)) => a == b,
@@ -156,6 +164,7 @@ impl fmt::Display for ShardingSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tiled(tiling) if !tiling.is_fully_replicated() => tiling.fmt(f),
+            Self::Unreduced(unreduced) => unreduced.fmt(f),
             Self::Concrete(concrete) => concrete.fmt(f),
             Self::ConcreteEven(even) => even.fmt(f),
             Self::Opaque(opaque) => opaque.fmt(f),

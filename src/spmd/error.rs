@@ -82,13 +82,15 @@ pub enum SpmdError {
         /// The axis.
         axis: String,
     },
-    /// A value is still to be summed along an axis.
-    #[error("{what} is still to be summed along the axis \"{axis}\", which is not implemented")]
+    /// A value is still to be reduced along an axis, and not to a sum.
+    #[error("{what} is still to be reduced along the axis \"{axis}\" by {by}; only sums are known")]
     Unreduced {
         /// What has the sharding.
         what: String,
         /// The axis.
         axis: String,
+        /// By what.
+        by: &'static str,
     },
     /// A sharding has not one entry per dimension.
     #[error("the sharding of {what} has {found} dimensions, its type {ty} has {}", ty.shape.rank())]

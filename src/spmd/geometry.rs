@@ -5,7 +5,7 @@
 
 use super::SpmdError;
 use crate::ifrt::Shape;
-use crate::stablehlo::op::{AxisRef, Sharding};
+use crate::stablehlo::op::{AxisRef, ReductionOp, Sharding};
 use crate::stablehlo::{Mesh, TensorType};
 
 /// How many devices `mesh` has, at least one.
@@ -61,8 +61,8 @@ pub fn position_of(mesh: &Mesh, partition: usize) -> Option<Vec<usize>> {
 /// The axes of size over one that cut each dimension, by position in the mesh, outermost first.
 ///
 /// # Errors
-/// When the sharding names an axis that `mesh` does not have, uses one twice, or cuts by a part
-/// of an axis. `what` is the thing that has the sharding, for the message.
+/// When the sharding names an axis that `mesh` does not have, uses one twice, cuts by a part of an
+/// axis, or is to be reduced by anything but sums. `what` is the thing that has the sharding, for the message.
 pub fn axes_of(mesh: &Mesh, sharding: &Sharding, what: &str) -> Result<Vec<Vec<usize>>, SpmdError> {
     let mut used = vec![false; mesh.axes.len()];
     let mut axis = |axis: &AxisRef| {
@@ -87,13 +87,27 @@ pub fn axes_of(mesh: &Mesh, sharding: &Sharding, what: &str) -> Result<Vec<Vec<u
         axes.retain(|&axis| mesh.axes[axis].1 > 1);
         dims.push(axes);
     }
-    for replicated in &sharding.replicated {
-        axis(replicated)?;
+    for other in sharding.replicated.iter().chain(&sharding.unreduced) {
+        axis(other)?;
     }
-    if let Some(AxisRef { name, .. }) = sharding.unreduced.first() {
-        return Err(SpmdError::Unreduced { what: what.to_owned(), axis: name.clone() });
+    match sharding.unreduced.first() {
+        Some(AxisRef { name, .. }) if sharding.reduction_op != ReductionOp::Sum => {
+            let (what, axis) = (what.to_owned(), name.clone());
+            Err(SpmdError::Unreduced { what, axis, by: sharding.reduction_op.name() })
+        }
+        _ => Ok(dims),
     }
-    Ok(dims)
+}
+
+/// The axes of size over one along which the shards are summands, by position in the mesh.
+///
+/// `sharding` is one that [`axes_of`] takes.
+pub(super) fn unreduced_axes(mesh: &Mesh, sharding: &Sharding) -> Vec<usize> {
+    let axes = mesh.axes.iter().enumerate();
+    let unreduced = axes.filter(|(_, (name, size))| {
+        *size > 1 && sharding.unreduced.iter().any(|axis| axis.name == *name)
+    });
+    unreduced.map(|(position, _)| position).collect()
 }
 
 /// The shape that each device holds of an array of type `ty`.
@@ -142,7 +156,7 @@ pub fn shard_index(mesh: &Mesh, sharding: &Sharding, partition: usize) -> Option
 mod tests {
     use super::*;
     use crate::ifrt::DType;
-    use crate::stablehlo::op::{DimSharding, ReductionOp};
+    use crate::stablehlo::op::DimSharding;
 
     fn mesh(device_ids: Option<Vec<i64>>) -> Mesh {
         let axes = vec![("x".to_owned(), 2), ("one".to_owned(), 1), ("y".to_owned(), 3)];
@@ -217,6 +231,22 @@ mod tests {
                 "{dims:?}"
             );
         }
+    }
+
+    #[test]
+    fn summands_have_the_shape_of_what_they_make_up() {
+        let mesh = mesh(None);
+        let axis = |name: &str| AxisRef { name: name.to_owned(), sub_axis: None };
+        let mut sharding = sharding(&[&["y"]]);
+        sharding.unreduced = vec![axis("one"), axis("x")];
+        assert_eq!(local_shape(&mesh, &sharding, &tensor(&[6]), "a").unwrap().dims(), [2]);
+        assert_eq!(unreduced_axes(&mesh, &sharding), [0]);
+        sharding.reduction_op = ReductionOp::Max;
+        let error = axes_of(&mesh, &sharding, "a").unwrap_err().to_string();
+        assert!(error.contains("max"), "{error}");
+        sharding.reduction_op = ReductionOp::Sum;
+        sharding.unreduced.push(axis("y"));
+        axes_of(&mesh, &sharding, "a").unwrap_err();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::SpmdError;
 use super::clone::Cloner;
-use super::geometry::{axes_of, device_count, local_shape};
+use super::geometry::{axes_of, device_count, local_shape, unreduced_axes};
 use super::inline::inline;
 use crate::stablehlo::op::{ManualComputation, OpKind, Sharding};
 use crate::stablehlo::{
@@ -202,9 +202,10 @@ impl Localizer<'_> {
             .collect()
     }
 
-    /// Whether two shardings cut every dimension alike.
+    /// Whether two shardings cut every dimension, and into summands, alike.
     fn same(&self, a: &Sharding, b: &Sharding, what: &str) -> Result<bool, SpmdError> {
-        Ok(self.axes(a, what)? == self.axes(b, what)?)
+        let unreduced = |sharding| unreduced_axes(&self.mesh, sharding);
+        Ok(self.axes(a, what)? == self.axes(b, what)? && unreduced(a) == unreduced(b))
     }
 
     fn axes(&self, sharding: &Sharding, what: &str) -> Result<Vec<Vec<usize>>, SpmdError> {
@@ -397,7 +398,8 @@ impl Localizer<'_> {
     }
 
     fn is_spread(&self, sharding: &Sharding, what: &str) -> Result<bool, SpmdError> {
-        Ok(self.axes(sharding, what)?.iter().any(|axes| !axes.is_empty()))
+        let is_cut = self.axes(sharding, what)?.iter().any(|axes| !axes.is_empty());
+        Ok(is_cut || !unreduced_axes(&self.mesh, sharding).is_empty())
     }
 
     /// Puts the module together: the new `main` in its place, the other functions as they are.

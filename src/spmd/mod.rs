@@ -2,9 +2,10 @@
 //!
 //! Owns meshes and shardings as geometry, and the step that turns a global module into an
 //! ordinary one in local shapes. A program whose every step is written for one device already
-//! (JAX's `shard_map` over all axes) is localized; deciding how anything else is spread is the
-//! partitioner's work, which does not exist yet: until it does, every device computes all of such a
-//! program (`replicate`), behind [`partition`]. Executes nothing, knows no processes.
+//! (JAX's `shard_map` over all axes) is localized; one that each device can do for its part of the
+//! results alone is done so (`parts`). Deciding how anything else is spread is the partitioner's
+//! work, which does not exist yet: until it does, every device computes all of such a program
+//! (`replicate`), behind [`partition`]. Executes nothing, knows no processes.
 
 mod clone;
 mod error;
@@ -12,7 +13,9 @@ mod geometry;
 mod gspmd;
 mod inline;
 mod localize;
+mod parts;
 mod replicate;
+mod spread;
 mod tokens;
 
 pub use error::SpmdError;
@@ -23,8 +26,9 @@ use crate::stablehlo::Module;
 
 /// Turns a verified global module into the program of one device.
 ///
-/// Where the program does not say what of the work is whose, every device does all of it: right, and
-/// slow. A log line says so.
+/// Where the program does not say what of the work is whose, every device makes its part of the
+/// results, if it can do so alone; else every device does all of it: right, and slow. A log line says
+/// so.
 ///
 /// # Errors
 /// As [`localize()`]; when a program is spread in a way that neither form has, or XLA's words for it
@@ -34,6 +38,9 @@ pub fn partition(module: &Module) -> Result<Localized, SpmdError> {
     let module = &*gspmd::as_sdy(module)?;
     match localize(module) {
         Err(SpmdError::NeedsPartitioner { what, location }) => {
+            if let Some(local) = parts::by_parts(module)? {
+                return Ok(local);
+            }
             let local = replicate::replicate(module)?;
             let name = &module.name;
             tracing::info!("every device computes all of {name}: {what}, at {location}");

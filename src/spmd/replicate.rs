@@ -1,18 +1,20 @@
 //! A global program as one that every device computes whole.
 //!
-//! Parameters that are spread are gathered first, results that are to be spread are cut at the end,
-//! and the body of a manual computation runs on the parts that are its device's. Shardings inside
+//! Parameters that are spread are gathered first, results that are to be spread are cut at the end
+//! (of summands, the first is all and the others are nothing), and the body of a manual computation runs on the parts that are its device's. Shardings inside
 //! of the program ask for nothing: they say how to be fast. What is needed is right; the
 //! partitioner, which this stands in for, will make it fast.
 
 use super::SpmdError;
 use super::clone::Cloner;
-use super::geometry::{axes_of, device_count, local_shape, position_of};
+use super::geometry::{axes_of, device_count, local_shape, position_of, unreduced_axes};
 use super::localize::{Localized, mesh_of};
+use super::spread::spread;
 use crate::ifrt::{DType, Shape};
-use crate::stablehlo::op::{Collective, ManualComputation, OpKind, Sharding};
+use crate::stablehlo::op::{Binary, Collective, ManualComputation, OpKind, Sharding};
 use crate::stablehlo::{
-    Block, Function, Literal, Mesh, Module, Op, OpData, Param, ResultInfo, TensorType, Type, Value,
+    Block, BlockData, Function, Literal, Mesh, Module, Op, OpData, Param, RegionData, ResultInfo,
+    TensorType, Type, Value,
 };
 
 /// Turns a verified global module into a program that every device runs, each on everything.
@@ -31,7 +33,7 @@ pub(super) fn replicate(module: &Module) -> Result<Localized, SpmdError> {
         OpKind::ManualComputation(manual) => Some(manual),
         _ => None,
     });
-    let whole = Whole { mesh: mesh_of(module, main, manual)?, partitions: module.num_partitions };
+    let whole = Whole::new(mesh_of(module, main, manual)?, module.num_partitions);
     let devices = device_count(&whole.mesh)?;
     if devices != module.num_partitions && !whole.mesh.axes.is_empty() {
         let mesh = whole.mesh.name;
@@ -39,22 +41,28 @@ pub(super) fn replicate(module: &Module) -> Result<Localized, SpmdError> {
         return Err(SpmdError::Partitions { mesh, devices, num_partitions });
     }
     require_alike(main)?;
+    let ret = main.blocks[main.entry].ops.last();
+    let returned = ret.map(|&ret| main.ops[ret].operands.clone()).unwrap_or_default();
+    let results = returned.iter().zip(&main.results);
+    let result_shardings = results
+        .map(|(&value, result)| match &result.sharding {
+            Some(declared) => Ok(declared.clone()),
+            None => match spread(module, &whole.mesh, main, value) {
+                Some(found) => Ok(found),
+                None => whole.declared(main, value, None),
+            },
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     let mut functions = Vec::with_capacity(module.functions.len());
     for function in &module.functions {
         functions.push(match std::ptr::eq(function, main) {
-            true => whole.main(main)?,
+            true => whole.main(main, &result_shardings)?,
             false => Cloner::function(function, Some(&whole))?,
         });
     }
-    let ret = main.blocks[main.entry].ops.last();
-    let returned = ret.map(|&ret| main.ops[ret].operands.clone()).unwrap_or_default();
     let tensors = |values: Vec<Value>| -> Result<Vec<TensorType>, SpmdError> {
         values.into_iter().map(|value| tensor(main, value).cloned()).collect()
     };
-    let results = returned.iter().zip(&main.results);
-    let result_shardings = results
-        .map(|(&value, result)| whole.declared(main, value, result.sharding.as_ref()))
-        .collect::<Result<_, _>>()?;
     let params = main.params.iter();
     let parameter_shardings = params
         .map(|param| whole.declared(main, param.value, param.sharding.as_ref()))
@@ -104,6 +112,15 @@ pub(super) struct Whole {
 }
 
 impl Whole {
+    /// One device of `mesh` for each of so many partitions.
+    pub(super) fn new(mesh: Mesh, partitions: usize) -> Self {
+        Self { mesh, partitions }
+    }
+
+    pub(super) fn into_mesh(self) -> Mesh {
+        self.mesh
+    }
+
     /// How a parameter or result is spread: as it is declared, or not at all.
     fn declared(
         &self,
@@ -116,7 +133,7 @@ impl Whole {
     }
 
     /// `main`, between gathering its parameters and cutting its results.
-    fn main(&self, main: &Function) -> Result<Function, SpmdError> {
+    fn main(&self, main: &Function, spread: &[Sharding]) -> Result<Function, SpmdError> {
         let mut cloner = Cloner::of_whole(main, self);
         let entry = cloner.target.entry;
         let ops = &main.blocks[main.entry].ops;
@@ -144,11 +161,10 @@ impl Whole {
         }
         let returned = &main.ops[ret].operands;
         let mut results = Vec::with_capacity(returned.len());
-        for (&value, result) in returned.iter().zip(&main.results) {
-            let sharding = self.declared(main, value, result.sharding.as_ref())?;
+        for ((&value, result), sharding) in returned.iter().zip(&main.results).zip(spread) {
             let place = Place { origin: ret, into: entry };
             let value = cloner.mapped(value)?;
-            let value = self.cut(&mut cloner, value, &sharding, &self.all_axes(), place)?;
+            let value = self.cut(&mut cloner, value, sharding, &self.all_axes(), place)?;
             let ty = cloner.target.ty(value).clone();
             let (sharding, hlo_sharding) = (None, None);
             let result = ResultInfo { ty, sharding, hlo_sharding, ..result.clone() };
@@ -233,7 +249,14 @@ impl Whole {
         Ok(axes.iter().fold(0, |part, &axis| part * self.mesh.axes[axis].1 + position[axis]))
     }
 
-    /// Puts the parts of all devices together, dimension by dimension.
+    /// The axes among `names` along which devices have summands, by position in the mesh.
+    fn unreduced(&self, sharding: &Sharding, names: &[String]) -> Vec<usize> {
+        let mut axes = unreduced_axes(&self.mesh, sharding);
+        axes.retain(|&axis| names.contains(&self.mesh.axes[axis].0));
+        axes
+    }
+
+    /// Puts the parts of all devices together, dimension by dimension, and adds up summands.
     fn gather(
         &self,
         cloner: &mut Cloner<'_>,
@@ -246,21 +269,46 @@ impl Whole {
             if axes.is_empty() {
                 continue;
             }
-            let groups = self.groups(axes)?;
+            let collective = self.among(axes)?;
             let ty = tensor(&cloner.target, value)?;
             let mut dims = ty.shape.dims().to_vec();
-            dims[dimension] *= groups.first().map_or(1, Vec::len);
+            dims[dimension] *= collective.replica_groups.first().map_or(1, Vec::len);
             let ty = Type::Tensor(TensorType::new(ty.dtype, shape(dims)?));
-            let collective =
-                Collective { replica_groups: groups, channel_id: 1, use_global_device_ids: true };
             let kind = OpKind::AllGather { dimension, collective };
             value = place.push(cloner, kind, vec![value], ty)?;
         }
-        Ok(value)
+        match self.unreduced(sharding, names) {
+            axes if axes.is_empty() => Ok(value),
+            axes => self.sum(cloner, value, &axes, place),
+        }
     }
 
-    /// The partitions that differ in `axes` alone, in the order of their parts.
-    fn groups(&self, axes: &[usize]) -> Result<Vec<Vec<i64>>, SpmdError> {
+    /// The sum of the values of devices along `axes`.
+    fn sum(
+        &self,
+        cloner: &mut Cloner<'_>,
+        value: Value,
+        axes: &[usize],
+        place: Place,
+    ) -> Result<Value, SpmdError> {
+        let ty = tensor(&cloner.target, value)?.clone();
+        let scalar = Type::Tensor(TensorType::new(ty.dtype, Shape::scalar()));
+        let kind = OpKind::AllReduce(self.among(axes)?);
+        let sum = cloner.push(kind, vec![value], vec![Type::Tensor(ty)], place.origin, place.into);
+        let block = cloner.target.blocks.push(BlockData::default());
+        let region = cloner.target.regions.push(RegionData { block });
+        cloner.target.ops[sum].regions.push(region);
+        let operands =
+            vec![cloner.argument(block, scalar.clone()), cloner.argument(block, scalar.clone())];
+        let body = Place { into: block, ..place };
+        let added = body.push(cloner, OpKind::Binary(Binary::Add), operands, scalar)?;
+        cloner.push(OpKind::Return, vec![added], Vec::new(), place.origin, block);
+        let result = cloner.target.ops[sum].results.first().copied();
+        result.ok_or(SpmdError::NotVerified("an operation has no result"))
+    }
+
+    /// A collective among the partitions that differ in `axes` alone, in the order of their parts.
+    fn among(&self, axes: &[usize]) -> Result<Collective, SpmdError> {
         let others: Vec<usize> =
             (0..self.mesh.axes.len()).filter(|axis| !axes.contains(axis)).collect();
         let mut members = Vec::with_capacity(self.partitions);
@@ -270,10 +318,12 @@ impl Whole {
         }
         members.sort_unstable();
         let groups = members.chunk_by(|a, b| a.0 == b.0);
-        Ok(groups.map(|group| group.iter().map(|member| member.2).collect()).collect())
+        let replica_groups =
+            groups.map(|group| group.iter().map(|member| member.2).collect()).collect();
+        Ok(Collective { replica_groups, channel_id: 1, use_global_device_ids: true })
     }
 
-    /// The part of a value that is its device's.
+    /// The part of a value that is its device's, or its summand.
     fn cut(
         &self,
         cloner: &mut Cloner<'_>,
@@ -282,56 +332,142 @@ impl Whole {
         names: &[String],
         place: Place,
     ) -> Result<Value, SpmdError> {
-        let axes = self.axes(sharding, names)?;
+        let part = self.slice(cloner, value, sharding, names, place)?;
+        match self.unreduced(sharding, names) {
+            axes if axes.is_empty() => Ok(part),
+            axes => self.summand(cloner, part, &axes, place),
+        }
+    }
+
+    /// The first device along `axes` has the whole sum, the others zeros.
+    fn summand(
+        &self,
+        cloner: &mut Cloner<'_>,
+        value: Value,
+        axes: &[usize],
+        place: Place,
+    ) -> Result<Value, SpmdError> {
+        let ty = tensor(&cloner.target, value)?.clone();
+        let firsts = (0..self.partitions).map(|device| Ok(u8::from(self.part(device, axes)? == 0)));
+        let firsts = firsts.collect::<Result<Vec<u8>, SpmdError>>()?;
+        let device = place.device(cloner)?;
+        let is_first = self.of_device(cloner, device, (DType::Bool, firsts), place)?;
+        let zero = vec![0; ty.dtype.size_bytes()];
+        let zeros = Literal::splat(ty.clone(), zero)
+            .ok_or(SpmdError::NotVerified("an element has another length than it has"))?;
+        let ty = Type::Tensor(ty);
+        let zeros = place.push(cloner, OpKind::Constant(zeros), vec![], ty.clone())?;
+        place.push(cloner, OpKind::Select, vec![is_first, value, zeros], ty)
+    }
+
+    /// Of scalars of a type, one for each device, the one that is `device`'s.
+    fn of_device(
+        &self,
+        cloner: &mut Cloner<'_>,
+        device: Value,
+        (dtype, bytes): (DType, Vec<u8>),
+        place: Place,
+    ) -> Result<Value, SpmdError> {
+        let tensor = |dtype, shape| Type::Tensor(TensorType::new(dtype, shape));
+        let table = Literal::dense(TensorType::new(dtype, shape(vec![self.partitions])?), bytes)
+            .ok_or(SpmdError::NotVerified("a table has another length than it has"))?;
+        let ty = Type::Tensor(table.ty().clone());
+        let table = place.push(cloner, OpKind::Constant(table), vec![], ty)?;
+        let kind = OpKind::DynamicSlice { sizes: vec![1] };
+        let own = tensor(dtype, shape(vec![1])?);
+        let own = place.push(cloner, kind, vec![table, device], own)?;
+        place.push(cloner, OpKind::Reshape, vec![own], tensor(dtype, Shape::scalar()))
+    }
+
+    /// The part of a value that its device has of each dimension.
+    fn slice(
+        &self,
+        cloner: &mut Cloner<'_>,
+        value: Value,
+        sharding: &Sharding,
+        names: &[String],
+        place: Place,
+    ) -> Result<Value, SpmdError> {
+        self.slice_along(cloner, value, &self.axes(sharding, names)?, place)
+    }
+
+    /// The part of a value that its device has, with the axes that cut each dimension.
+    pub(super) fn slice_along(
+        &self,
+        cloner: &mut Cloner<'_>,
+        value: Value,
+        axes: &[Vec<usize>],
+        place: Place,
+    ) -> Result<Value, SpmdError> {
         if axes.iter().all(Vec::is_empty) {
             return Ok(value);
         }
-        let ty = tensor(&cloner.target, value)?.clone();
+        let ty = self.part_type(tensor(&cloner.target, value)?, axes)?;
+        let sizes = ty.shape.dims().to_vec();
+        let device = place.device(cloner)?;
+        let mut operands = vec![value];
+        for (&size, axes) in sizes.iter().zip(axes) {
+            operands.push(self.start(cloner, device, (axes, size), place)?);
+        }
+        place.push(cloner, OpKind::DynamicSlice { sizes }, operands, Type::Tensor(ty))
+    }
+
+    /// The type of a part of a value of type `ty`, with the axes that cut each dimension.
+    pub(super) fn part_type(
+        &self,
+        ty: &TensorType,
+        axes: &[Vec<usize>],
+    ) -> Result<TensorType, SpmdError> {
         let mut sizes = ty.shape.dims().to_vec();
         if sizes.len() != axes.len() {
-            let found = axes.len();
+            let (ty, found) = (ty.clone(), axes.len());
             return Err(SpmdError::Rank { what: "a value".to_owned(), ty, found });
         }
-        let scalar = |dtype| Type::Tensor(TensorType::new(dtype, Shape::scalar()));
-        let partition = place.push(cloner, OpKind::PartitionId, vec![], scalar(DType::U32))?;
-        let mut operands = vec![value];
-        for (dim, (size, axes)) in sizes.iter_mut().zip(&axes).enumerate() {
+        for (dim, (size, axes)) in sizes.iter_mut().zip(axes).enumerate() {
             let parts: usize = axes.iter().map(|&axis| self.mesh.axes[axis].1).product();
             if !size.is_multiple_of(parts) {
                 let what = "a value".to_owned();
                 return Err(SpmdError::NotDivisible { what, dim, size: *size, parts });
             }
             *size /= parts;
-            let starts = (0..self.partitions).map(|partition| {
-                let start = self.part(partition, axes)? * *size;
-                u32::try_from(start).map_err(|_| SpmdError::NotVerified("a shape is too large"))
-            });
-            let starts = starts.collect::<Result<Vec<u32>, _>>()?;
-            let ty = TensorType::new(DType::U32, shape(vec![self.partitions])?);
-            let bytes: Vec<u8> = starts.into_iter().flat_map(u32::to_le_bytes).collect();
-            let table = Literal::dense(ty.clone(), bytes)
-                .ok_or(SpmdError::NotVerified("a table has another length than it has"))?;
-            let table = place.push(cloner, OpKind::Constant(table), vec![], Type::Tensor(ty))?;
-            let one = Type::Tensor(TensorType::new(DType::U32, shape(vec![1])?));
-            let kind = OpKind::DynamicSlice { sizes: vec![1] };
-            let start = place.push(cloner, kind, vec![table, partition], one)?;
-            operands.push(place.push(cloner, OpKind::Reshape, vec![start], scalar(DType::U32))?);
         }
-        let ty = Type::Tensor(TensorType::new(ty.dtype, shape(sizes.clone())?));
-        place.push(cloner, OpKind::DynamicSlice { sizes }, operands, ty)
+        Ok(TensorType::new(ty.dtype, shape(sizes)?))
+    }
+
+    /// Where the part of `device` starts in a dimension, of parts of one size along axes.
+    pub(super) fn start(
+        &self,
+        cloner: &mut Cloner<'_>,
+        device: Value,
+        (axes, size): (&[usize], usize),
+        place: Place,
+    ) -> Result<Value, SpmdError> {
+        let starts = (0..self.partitions).map(|partition| {
+            let start = self.part(partition, axes)? * size;
+            u32::try_from(start).map_err(|_| SpmdError::NotVerified("a shape is too large"))
+        });
+        let starts = starts.collect::<Result<Vec<u32>, _>>()?;
+        let starts = starts.into_iter().flat_map(u32::to_le_bytes).collect();
+        self.of_device(cloner, device, (DType::U32, starts), place)
     }
 }
 
 /// Where new operations go, and which one they are for.
 #[derive(Clone, Copy)]
-struct Place {
-    origin: Op,
-    into: Block,
+pub(super) struct Place {
+    pub(super) origin: Op,
+    pub(super) into: Block,
 }
 
 impl Place {
+    /// Appends the number of the device.
+    pub(super) fn device(self, cloner: &mut Cloner<'_>) -> Result<Value, SpmdError> {
+        let ty = Type::Tensor(TensorType::new(DType::U32, Shape::scalar()));
+        self.push(cloner, OpKind::PartitionId, vec![], ty)
+    }
+
     /// Appends an operation of one result.
-    fn push(
+    pub(super) fn push(
         self,
         cloner: &mut Cloner<'_>,
         kind: OpKind,

@@ -261,6 +261,61 @@ fn what_nobody_has_cut_is_computed_everywhere() {
     assert!(listing.contains("[[0, 2, 1, 3]]"), "{listing}");
 }
 
+/// How the only result of a program over a mesh of two by two is spread, whose `main` has `body`.
+fn result_of(parameter: &str, body: &str) -> String {
+    let text = format!(
+        "module attributes {{mhlo.num_partitions = 4 : i32}} {{
+      sdy.mesh @mesh = <[\"x\"=2, \"y\"=2]>
+      func.func @main(
+          %a: tensor<8x6xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{parameter}]>}},
+          %b: tensor<8x6xf32>) -> (tensor<8x6xf32>) {{
+        {body}
+        return %r : tensor<8x6xf32>
+      }}
+      func.func private @second(%a: tensor<8x6xf32>, %b: tensor<8x6xf32>) -> tensor<8x6xf32> {{
+        return %b : tensor<8x6xf32>
+      }}
+      func.func private @cut(%a: tensor<8x6xf32>) -> tensor<8x6xf32> {{
+        %0 = sdy.sharding_constraint %a <@mesh, [{{\"y\"}}, {{}}]> : tensor<8x6xf32>
+        return %0 : tensor<8x6xf32>
+      }}
+    }}"
+    );
+    let module = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    verify(&module).unwrap_or_else(|error| panic!("{error}"));
+    let partitioned = partition(&module).unwrap();
+    verify(&partitioned.module).unwrap_or_else(|error| panic!("{error}"));
+    axes(&partitioned).1.remove(0)
+}
+
+#[test]
+fn what_nobody_says_about_a_result_is_said_by_what_it_comes_from() {
+    let sum = "%r = stablehlo.add %b, %a : tensor<8x6xf32>";
+    let manual = "%r = sdy.manual_computation(%b) in_shardings=[<@mesh, [{?}, {?}]>] out_shardings=[<@mesh, [{?}, {\"y\", ?}]>] manual_axes={\"y\"} (%c: tensor<8x6xf32>) {
+          %0 = stablehlo.slice %c [0:8, 0:3] : (tensor<8x6xf32>) -> tensor<8x3xf32>
+          %1 = sdy.sharding_constraint %0 <@mesh, [{\"x\"}, {}]> : tensor<8x3xf32>
+          sdy.return %1 : tensor<8x3xf32>
+        } : (tensor<8x6xf32>) -> tensor<8x6xf32>";
+    let transposed = "%0 = stablehlo.reshape %a : (tensor<8x6xf32>) -> tensor<6x8xf32>
+        %r = stablehlo.transpose %0, dims = [1, 0] : (tensor<6x8xf32>) -> tensor<8x6xf32>";
+    let call = |callee: &str, arguments: &str, types: &str| {
+        format!("%r = func.call @{callee}({arguments}) : ({types}) -> tensor<8x6xf32>")
+    };
+    let two = "tensor<8x6xf32>, tensor<8x6xf32>";
+    for (parameter, body, expected) in [
+        ("{\"x\"}, {}", sum, "x,"),
+        ("{}, {\"y\"}", sum, ",y"),
+        ("{}, {}", sum, ","),
+        ("{\"x\"}, {}", manual, "x,y"),
+        ("{\"x\"}, {}", transposed, ","),
+        ("{\"x\"}, {}", &call("second", "%b, %a", two), "x,"),
+        ("{\"x\"}, {}", &call("second", "%a, %b", two), ","),
+        ("{\"x\"}, {}", &call("cut", "%a", "tensor<8x6xf32>"), "y,"),
+    ] {
+        assert_eq!(result_of(parameter, body), expected, "[{parameter}] {body}");
+    }
+}
+
 #[test]
 fn devices_that_know_which_they_are_cannot_all_compute_the_same() {
     let text = r#"module attributes {mhlo.num_partitions = 2 : i32} {
@@ -309,6 +364,6 @@ fn what_is_whole_may_be_over_a_mesh_without_axes() {
     let partitioned = partition(&module).unwrap();
     let (params, results) = signature(&partitioned.module);
     assert_eq!(params, ["tensor<4xf32>", "tensor<2xf32>"]);
-    assert_eq!(results, ["tensor<4xf32>"]);
+    assert_eq!(results, ["tensor<2xf32>"]);
     assert_eq!(partitioned.mesh.name, "mesh");
 }

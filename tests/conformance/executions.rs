@@ -9,13 +9,15 @@ use lockstep::ifrt::{
     Status, UserContext,
 };
 
-use crate::fixture::{Fixture, elements, expect_elements, refused, rows_over, shape};
+use crate::fixture::{Fixture, elements, expect_elements, refused, rows_over, shape, shards};
 use crate::{Case, cases};
 
 pub(crate) const CASES: &[Case] = cases![
     programs_run_on_all_shards,
     sums_go_over_all_devices,
     sums_go_over_either_axis_of_a_grid,
+    summands_are_added_up_where_the_sum_is_asked_for,
+    devices_make_their_parts_alone_where_they_can,
     local_devices_run_alone,
     executables_say_what_they_are,
     arguments_are_checked,
@@ -174,6 +176,79 @@ fn sums_go_over_either_axis_of_a_grid(fixture: &Fixture) {
             let expected: Vec<u32> = (0..n).map(|i| u32::try_from(sum(i)).unwrap()).collect();
             expect_elements(&*launch(&*program, &argument), &expected);
         }
+    }
+}
+
+/// `main`, from `[n]` with one sharding to `[n]` with another, over a mesh of `x` by `y`.
+fn respread(n: usize, from: &str, to: &str, body: &str) -> String {
+    let columns = n / 2;
+    format!(
+        "module @respread attributes {{mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32}} {{
+           sdy.mesh @mesh = <[\"x\"=2, \"y\"={columns}]>
+           func.func public @main(%arg0: tensor<{n}xui32> {{sdy.sharding = #sdy.sharding<@mesh, {from}>}}) -> (tensor<{n}xui32> {{sdy.sharding = #sdy.sharding<@mesh, {to}>}}) {{
+             {body}
+             return %0 : tensor<{n}xui32>
+           }}
+         }}"
+    )
+}
+
+/// An array that is summands on its devices, made in both ways and added up in both ways.
+fn summands_are_added_up_where_the_sum_is_asked_for(fixture: &Fixture) {
+    let n = fixture.devices().len();
+    let (whole, cut, summands) = ("[{}]", "[{\"y\"}]", "[{\"y\"}], unreduced={\"x\"}");
+    let columns = n / 2;
+    let manual = |from: &str, to: &str| {
+        format!(
+            "%0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, {from}>] out_shardings=[<@mesh, {to}>] manual_axes={{\"x\", \"y\"}} (%x: tensor<2xui32>) {{
+               sdy.return %x : tensor<2xui32>
+             }} : (tensor<{n}xui32>) -> tensor<{n}xui32>"
+        )
+    };
+    let negated = format!("%0 = stablehlo.negate %arg0 : tensor<{n}xui32>");
+    let compiled =
+        |from: &str, to: &str, body: &str| compile(fixture, &respread(n, from, to, body));
+    // Every device of a column says its part is a summand, so the sum is twice the array.
+    let twice = compiled(cut, summands, &manual(cut, summands));
+    let argument = fixture.counting(1, &[n], &twice.parameter_shardings()[0]);
+    let twice = launch(&*twice, &argument);
+    let summand = twice.spec().sharding.shard_shape(&shape(&[n])).unwrap();
+    assert_eq!(summand, shape(&[n / columns]));
+    for part in shards(&*twice) {
+        assert_eq!(part[1], part[0] + 1, "{part:?}");
+    }
+    refused(elements(&*twice));
+    let doubled: Vec<u32> = counting_from(1, n).into_iter().map(|i| 2 * i).collect();
+    let minus = |numbers: &[u32]| numbers.iter().map(|i| i.wrapping_neg()).collect::<Vec<_>>();
+    let sum = launch(&*compiled(summands, whole, &negated), &twice);
+    expect_elements(&*sum, &minus(&doubled));
+    // What is spread into summands by the runtime is their sum, whatever each of them is.
+    let again = launch(&*compiled(whole, summands, &negated), &sum);
+    let again = launch(&*compiled(summands, summands, &negated), &again);
+    expect_elements(&*launch(&*compiled(summands, cut, &negated), &again), &doubled);
+}
+
+fn devices_make_their_parts_alone_where_they_can(fixture: &Fixture) {
+    let n = fixture.devices().len();
+    let tens: Vec<u32> = (0..).step_by(10).take(n).collect();
+    let body = format!(
+        "%c = stablehlo.constant dense<7> : tensor<{n}xui32>
+         %t = stablehlo.constant dense<{tens:?}> : tensor<{n}xui32>
+         %i = stablehlo.iota dim = 0 : tensor<{n}xui32>
+         %1 = stablehlo.multiply %arg0, %c : tensor<{n}xui32>
+         %2 = stablehlo.multiply %i, %i : tensor<{n}xui32>
+         %3 = stablehlo.add %1, %2 : tensor<{n}xui32>
+         %0 = stablehlo.add %3, %t : tensor<{n}xui32>"
+    );
+    let (cut, whole) = ("[{\"y\", \"x\"}]", "[{}]");
+    for from in [cut, whole] {
+        let program = compile(fixture, &respread(n, from, cut, &body));
+        let text = program.program_text().unwrap();
+        assert!(!text.contains("stablehlo.all_gather"), "{text}");
+        let argument = fixture.counting(3, &[n], &program.parameter_shardings()[0]);
+        let numbers = counting_from(0, n).into_iter();
+        let expected: Vec<u32> = numbers.map(|i| 7 * (i + 3) + i * i + 10 * i).collect();
+        expect_elements(&*launch(&*program, &argument), &expected);
     }
 }
 

@@ -76,6 +76,16 @@ const TWO_CLIENTS: Job = Job::new("two clients of one process", &[3, 1]).in_one_
 const SKIPS: &[(&str, &str, &str)] = &[
     ("one device", "shards_of_matrices", "there is nothing to cut an array over"),
     ("one device", "sums_go_over_either_axis_of_a_grid", "one device has no rows and columns"),
+    (
+        "one device",
+        "summands_are_added_up_where_the_sum_is_asked_for",
+        "one device has no rows and columns",
+    ),
+    (
+        "one device",
+        "devices_make_their_parts_alone_where_they_can",
+        "one device has no rows and columns",
+    ),
     ("two clients of one process", "shards_of_matrices", "four devices make no grid of 2 x 4"),
     ("two clients of one process", "any_two_shardings", "its meshes are of eight devices"),
     ("one device", "any_two_shardings", "its meshes are of eight devices"),

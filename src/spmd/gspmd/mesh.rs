@@ -91,14 +91,24 @@ impl Tiles {
             HloSharding::Replicated | HloSharding::Manual => {
                 Ok(Some(Sharding::whole(&self.mesh.name, rank)))
             }
+            HloSharding::Unreduced => {
+                let axes = self.mesh.axes.iter();
+                let axis =
+                    |(name, _): &(String, usize)| AxisRef { name: name.clone(), sub_axis: None };
+                let unreduced = axes.map(axis).collect();
+                Ok(Some(Sharding { unreduced, ..Sharding::whole(&self.mesh.name, rank) }))
+            }
             HloSharding::Tiled(tiling) if tiling.tile_counts().len() == rank => {
-                let dims = self.axes(tiling)?.into_iter().take(rank);
+                let mut dims = self.axes(tiling)?;
+                let subgroups = dims.split_off(rank).into_iter().zip(tiling.subgroups());
+                let unreduced =
+                    subgroups.filter(|(_, (subgroup, _))| *subgroup == Subgroup::Unreduced);
                 let dim = |axes| DimSharding { axes, is_open: false, priority: None };
                 Ok(Some(Sharding {
                     mesh: self.mesh.name.clone(),
-                    dims: dims.map(dim).collect(),
+                    unreduced: unreduced.flat_map(|(axes, _)| axes).collect(),
+                    dims: dims.into_iter().map(dim).collect(),
                     replicated: Vec::new(),
-                    unreduced: Vec::new(),
                     reduction_op: ReductionOp::default(),
                 }))
             }
@@ -236,6 +246,20 @@ mod tests {
         let (sizes, said) = spread(12, &texts).unwrap();
         assert_eq!(sizes, [3, 2, 2]);
         assert_eq!(said, ["by_4, by_2*by_1", "by_2, by_4*by_1"]);
+    }
+
+    #[test]
+    fn summands_are_along_axes_of_their_own() {
+        let parts: HloSharding =
+            "{devices=[2,1,2]<=[4] last_tile_dims={unreduced}}".parse().unwrap();
+        let tiles = Tiles::new(&module(4), std::slice::from_ref(&parts)).unwrap();
+        let unreduced = |hlo: &HloSharding| -> Vec<String> {
+            let sharding = tiles.sharding(hlo, 2).unwrap().unwrap();
+            sharding.unreduced.into_iter().map(|axis| axis.name).collect()
+        };
+        assert_eq!(unreduced(&parts), ["by_1"]);
+        assert_eq!(unreduced(&HloSharding::Unreduced), ["by_2", "by_1"]);
+        assert!(unreduced(&HloSharding::Replicated).is_empty());
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum HloSharding {
     Manual,
     /// It is not said.
     Unknown,
+    /// Every device has a summand of all of it.
+    Unreduced,
     /// Every device has a tile.
     Tiled(HloTiling),
     /// One for each element of a tuple, none of them a tuple.
@@ -58,6 +60,8 @@ pub enum Subgroup {
     Replicated,
     /// They are what the program says.
     Manual,
+    /// They are summands.
+    Unreduced,
 }
 
 fn malformed(reason: impl Into<String>) -> FormatError {
@@ -174,9 +178,7 @@ impl HloSharding {
             Kind::Replicated => Self::Replicated,
             Kind::Manual => Self::Manual,
             Kind::Unknown => Self::Unknown,
-            Kind::Unreduced => {
-                return Err(FormatError::NotKnown { what: "an unreduced sharding".to_owned() });
-            }
+            Kind::Unreduced => Self::Unreduced,
             Kind::Maximal => match proto.tile_assignment_devices.as_slice() {
                 &[device] => Self::Maximal(device),
                 devices => return Err(malformed(format!("{devices:?} is not one device"))),
@@ -204,6 +206,7 @@ impl HloSharding {
             Self::Replicated => of(Kind::Replicated),
             Self::Manual => of(Kind::Manual),
             Self::Unknown => of(Kind::Unknown),
+            Self::Unreduced => of(Kind::Unreduced),
             Self::Maximal(device) => {
                 OpSharding { tile_assignment_devices: vec![*device], ..of(Kind::Maximal) }
             }
@@ -231,6 +234,7 @@ impl HloSharding {
                     let kinds = subgroups.iter().map(|subgroup| match subgroup {
                         Subgroup::Replicated => Kind::Replicated.into(),
                         Subgroup::Manual => Kind::Manual.into(),
+                        Subgroup::Unreduced => Kind::Unreduced.into(),
                     });
                     proto.last_tile_dims = kinds.collect();
                 }
@@ -251,6 +255,7 @@ fn tiling(proto: &OpSharding) -> Result<HloTiling, FormatError> {
         subgroups.push(match Kind::try_from(kind) {
             Ok(Kind::Replicated) => Subgroup::Replicated,
             Ok(Kind::Manual) => Subgroup::Manual,
+            Ok(Kind::Unreduced) => Subgroup::Unreduced,
             _ => return Err(FormatError::NotKnown { what: format!("a subgroup of kind {kind}") }),
         });
     }
@@ -278,6 +283,7 @@ impl fmt::Display for HloSharding {
             Self::Replicated => f.write_str("{replicated}"),
             Self::Manual => f.write_str("{manual}"),
             Self::Unknown => f.write_str("{unknown}"),
+            Self::Unreduced => f.write_str("{unreduced}"),
             Self::Maximal(device) => write!(f, "{{maximal device={device}}}"),
             Self::Tuple(elements) => {
                 let elements: Vec<String> = elements.iter().map(Self::to_string).collect();
@@ -310,6 +316,7 @@ impl fmt::Display for HloTiling {
                 let names = subgroups.iter().map(|subgroup| match subgroup {
                     Subgroup::Replicated => "replicated",
                     Subgroup::Manual => "manual",
+                    Subgroup::Unreduced => "unreduced",
                 });
                 let names: Vec<&str> = names.collect();
                 write!(f, " last_tile_dims={{{}}}", names.join(", "))
@@ -395,6 +402,8 @@ impl Rest<'_> {
             HloSharding::Manual
         } else if self.eat("unknown") {
             HloSharding::Unknown
+        } else if self.eat("unreduced") {
+            HloSharding::Unreduced
         } else if self.eat("maximal") {
             self.expect("device=")?;
             HloSharding::Maximal(self.number()?)
@@ -434,6 +443,8 @@ impl Rest<'_> {
                     Subgroup::Replicated
                 } else if self.eat("manual") {
                     Subgroup::Manual
+                } else if self.eat("unreduced") {
+                    Subgroup::Unreduced
                 } else {
                     let what = format!("the subgroup `{}`", start(self.0));
                     return Err(FormatError::NotKnown { what });
@@ -462,6 +473,7 @@ mod tests {
         ("{replicated}", &[]),
         ("{manual}", &[0x08, 0x04]),
         ("{unknown}", &[0x08, 0x05]),
+        ("{unreduced}", &[0x08, 0x06]),
         ("{devices=[2,2]0,2,1,3}", &[8, 3, 0x1A, 2, 2, 2, 0x22, 4, 0, 2, 1, 3]),
         ("{devices=[2,2]<=[4]}", &[8, 3, 0x1A, 2, 2, 2, 0x4A, 1, 4, 0x52, 1, 0]),
         ("{devices=[4,2]<=[2,4]T(1,0)}", &[8, 3, 0x1A, 2, 4, 2, 0x4A, 2, 2, 4, 0x52, 2, 1, 0]),
@@ -472,6 +484,10 @@ mod tests {
         (
             "{devices=[2,2,2]<=[8] last_tile_dims={manual, replicated}}",
             &[8, 3, 0x1A, 3, 2, 2, 2, 0x42, 2, 4, 0, 0x4A, 1, 8, 0x52, 1, 0],
+        ),
+        (
+            "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dims={unreduced, replicated}}",
+            &[8, 3, 26, 3, 2, 2, 2, 66, 2, 6, 0, 74, 3, 2, 2, 2, 82, 3, 0, 2, 1],
         ),
         (
             "{{replicated}, {devices=[2]<=[2]}}",
@@ -535,7 +551,6 @@ mod tests {
         }
         for (bytes, expected) in [
             (&[8, 1][..], "[] is not one device"),
-            (&[8, 6], "an unreduced sharding is not known yet"),
             (&[8, 3, 0x22, 1, 0], "tiles have no dimensions"),
             (&[8, 9], "a sharding of kind 9 is not known yet"),
             (&[8, 2, 0x2A, 2, 8, 2], "a tuple is in a tuple"),
