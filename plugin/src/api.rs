@@ -135,6 +135,7 @@ static API: Shared<PJRT_Api> = Shared(PJRT_Api {
     PJRT_Executable_SizeOfGeneratedCodeInBytes: entry(executable::code_size),
     PJRT_Executable_Fingerprint: entry(executable::fingerprint),
     PJRT_Executable_GetCompiledMemoryStats: entry(executable::memory_statistics),
+    PJRT_Executable_GetCostAnalysis: entry(executable::cost_analysis),
     PJRT_Executable_OptimizedProgram: entry(executable::optimized_program),
     PJRT_Executable_Serialize: entry(executable::serialize),
 

@@ -37,7 +37,7 @@ pub(crate) fn compile(args: &mut ffi::PJRT_Client_Compile_Args, caller: &Caller)
         options.host_callbacks = host_callback::registered();
         client.runtime().compiler().compile_and_load(&program, &options).wait()
     })?;
-    args.executable = loaded(&client, compiled, assignment, Some(code.to_vec()))?;
+    args.executable = loaded(&client, compiled, assignment)?;
     Ok(())
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn deserialize_and_load(
         let ids = executable.devices().ids().map(|id| i64::from(id.0));
         xla::DeviceAssignment::of_partitions(ids.collect())
     });
-    args.loaded_executable = loaded(&client, executable, assignment, None)?;
+    args.loaded_executable = loaded(&client, executable, assignment)?;
     Ok(())
 }
 
@@ -75,9 +75,8 @@ fn loaded(
     client: &Arc<Client>,
     executable: Arc<dyn LoadedExecutable>,
     assignment: xla::DeviceAssignment,
-    code: Option<Vec<u8>>,
 ) -> Result<*mut c_void> {
-    Ok(handle::insert(Arc::new(Loaded::new(client, executable, assignment, code)?)))
+    Ok(handle::insert(Arc::new(Loaded::new(client, executable, assignment)?)))
 }
 
 fn options(caller: &Caller, at: *mut c_void, size: usize) -> Result<xla::CompileOptions> {

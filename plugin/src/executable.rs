@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lockstep::client::to_hlo_sharding;
-use lockstep::ifrt::{ArraySpec, LoadedExecutable, Result, Status};
+use lockstep::ifrt::{ArraySpec, Attribute, LoadedExecutable, ProgramCost, Result, Status};
 use lockstep::stablehlo::xla;
 
 use crate::abi::caller::{Caller, Plain, Shared};
 use crate::abi::ffi;
+use crate::attributes::NamedValues;
 use crate::client::Client;
 use crate::extension::layouts::MemoryLayouts;
 use crate::{dtype, handle, serialized};
@@ -17,8 +18,6 @@ use crate::{dtype, handle, serialized};
 /// A compiled program, wherever it runs.
 pub(crate) struct Executable {
     loaded: Arc<dyn LoadedExecutable>,
-    /// What it was compiled from, where that is known.
-    code: Option<Vec<u8>>,
     num_partitions: usize,
     fingerprint: String,
     outputs: Outputs,
@@ -27,6 +26,9 @@ pub(crate) struct Executable {
     output_shardings: Option<Texts>,
     parameter_layouts: OnceLock<MemoryLayouts>,
     output_layouts: OnceLock<MemoryLayouts>,
+    /// What one device runs, and what that costs; both only when somebody asks.
+    text: OnceLock<Result<String>>,
+    costs: OnceLock<Result<NamedValues>>,
 }
 
 /// What a program gives back, shard by shard, in the form that callers read.
@@ -74,7 +76,7 @@ pub(crate) struct Loaded {
 }
 
 impl Executable {
-    fn new(loaded: Arc<dyn LoadedExecutable>, code: Option<Vec<u8>>) -> Result<Self> {
+    fn new(loaded: Arc<dyn LoadedExecutable>) -> Result<Self> {
         let num_partitions = loaded.num_devices();
         let kinds = |specs: &[ArraySpec]| {
             let kind = |spec: &ArraySpec| spec.sharding.memory_kind().name().as_bytes().to_vec();
@@ -104,7 +106,6 @@ impl Executable {
         };
         let parameters = loaded.parameter_specs();
         Ok(Self {
-            code,
             num_partitions,
             fingerprint: format!("{:016x}", loaded.fingerprint()),
             outputs,
@@ -113,6 +114,8 @@ impl Executable {
             output_shardings: shardings(specs)?,
             parameter_layouts: OnceLock::new(),
             output_layouts: OnceLock::new(),
+            text: OnceLock::new(),
+            costs: OnceLock::new(),
             loaded,
         })
     }
@@ -149,7 +152,6 @@ impl Loaded {
         client: &Arc<Client>,
         executable: Arc<dyn LoadedExecutable>,
         assignment: xla::DeviceAssignment,
-        code: Option<Vec<u8>>,
     ) -> Result<Self> {
         let (mut addressable, mut logical_ids) = (Vec::new(), Vec::new());
         for (partition, device) in (0..).zip(executable.devices()) {
@@ -159,7 +161,7 @@ impl Loaded {
             }
         }
         Ok(Self {
-            executable: Arc::new(Executable::new(executable, code)?),
+            executable: Arc::new(Executable::new(executable)?),
             client: Arc::clone(client),
             assignment,
             addressable: Shared(addressable),
@@ -411,7 +413,27 @@ pub(crate) fn memory_statistics(
     Ok(())
 }
 
-/// `PJRT_Executable_OptimizedProgram`: the program as it came; its size where no memory is given.
+/// `PJRT_Executable_GetCostAnalysis`: by XLA's names; what is not counted is not there.
+pub(crate) fn cost_analysis(
+    args: &mut ffi::PJRT_Executable_GetCostAnalysis_Args,
+    _: &Caller,
+) -> Result<()> {
+    let executable = handle::find::<Executable>(args.executable)?;
+    let costs = executable.costs.get_or_init(|| {
+        let ProgramCost { flops, bytes_accessed } = executable.loaded.cost()?;
+        #[expect(clippy::cast_precision_loss, reason = "the interface has no wider numbers")]
+        let value = |count: u64| Attribute::Float(count as f32);
+        Ok(NamedValues::new([
+            ("flops".to_owned(), value(flops)),
+            ("bytes accessed".to_owned(), value(bytes_accessed)),
+        ]))
+    });
+    (args.properties, args.num_properties) = costs.as_ref().map_err(Status::clone)?.parts();
+    Ok(())
+}
+
+/// `PJRT_Executable_OptimizedProgram`: what one device runs, as text; its size where no memory is
+/// given.
 pub(crate) fn optimized_program(
     args: &mut ffi::PJRT_Executable_OptimizedProgram_Args,
     caller: &Caller,
@@ -419,9 +441,8 @@ pub(crate) fn optimized_program(
     const FORMAT: &str = "mlir";
     let executable = handle::find::<Executable>(args.executable)?;
     let mut program: ffi::PJRT_Program = caller.structure(args.program, "program")?;
-    let code = executable.code.as_deref().ok_or_else(|| {
-        Status::unimplemented("the program of an executable that was deserialized")
-    })?;
+    let text = executable.text.get_or_init(|| executable.loaded.program_text());
+    let code = text.as_ref().map_err(Status::clone)?.as_bytes();
     if !program.code.is_null() {
         if program.code_size < code.len() {
             return Err(Status::invalid_argument(format!(

@@ -14,10 +14,10 @@ use super::serialized;
 use crate::backend::{self, Buffer, LocalDevice};
 use crate::ifrt::{
     ArrayRef, ArraySpec, CancellationHandle, DeviceList, ExecuteOptions, ExecuteResult,
-    ExecutionStatistics, Future, HostCallbacks, LoadedExecutable, MemoryStatistics, Promise,
-    Result, StableHloProgram, Status, Value,
+    ExecutionStatistics, Future, HostCallbacks, LoadedExecutable, MemoryStatistics, ProgramCost,
+    Promise, Result, StableHloProgram, Status, Value,
 };
-use crate::stablehlo::Module;
+use crate::stablehlo::{Module, Statistics as Counts};
 
 /// An executable of [`super::Client`].
 pub(super) struct Executable {
@@ -141,6 +141,12 @@ impl LoadedExecutable for Executable {
     fn program_text(&self) -> Result<String> {
         let Some((_, module)) = &self.source else { return Err(self.is_code()) };
         Ok(module.to_string())
+    }
+
+    fn cost(&self) -> Result<ProgramCost> {
+        let Some((_, module)) = &self.source else { return Err(self.is_code()) };
+        let Counts { flops, bytes_accessed, .. } = module.statistics();
+        Ok(ProgramCost { flops, bytes_accessed })
     }
 
     fn memory_statistics(&self) -> MemoryStatistics {

@@ -89,6 +89,15 @@ pub struct MemoryStatistics {
     pub temporary_bytes: Option<usize>,
 }
 
+/// What a launch costs one device, counted from the program: what loops repeat counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramCost {
+    /// Arithmetic on elements: one for each, two for each product that is added up.
+    pub flops: u64,
+    /// Bytes of the operands and results of all operations.
+    pub bytes_accessed: u64,
+}
+
 /// A program compiled for, and loaded on, a list of devices.
 pub trait LoadedExecutable: Send + Sync {
     /// The name of the program.
@@ -150,6 +159,12 @@ pub trait LoadedExecutable: Send + Sync {
     /// # Errors
     /// `Unimplemented` when the program is code of this process.
     fn program_text(&self) -> Result<String>;
+
+    /// What a launch costs each device.
+    ///
+    /// # Errors
+    /// `Unimplemented` when the program is code of this process.
+    fn cost(&self) -> Result<ProgramCost>;
 
     /// What a launch needs on the device that needs most.
     fn memory_statistics(&self) -> MemoryStatistics;

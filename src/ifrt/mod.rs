@@ -40,7 +40,7 @@ pub use device_list::DeviceList;
 pub use dtype::DType;
 pub use executable::{
     CancellationHandle, ExecuteOptions, ExecuteResult, ExecutionStatistics, LaunchId,
-    LoadedExecutable, MemoryStatistics,
+    LoadedExecutable, MemoryStatistics, ProgramCost,
 };
 pub use explicit::{ConcreteEvenSharding, ConcreteSharding, OpaqueSharding};
 pub use fingerprint::fingerprint;

@@ -16,16 +16,31 @@ impl Program {
             ..new()
         };
         // executable_build_options { num_replicas: 1, num_partitions }
-        let options = [0x1a, 0x04, 0x20, 0x01, 0x28, partitions];
+        Self::compile_with(client, &[0x1a, 0x04, 0x20, 0x01, 0x28, partitions], &program)
+    }
+
+    fn compile_with(
+        client: &Client,
+        options: &[u8],
+        program: &ffi::PJRT_Program,
+    ) -> Result<Self, (u32, String)> {
         let mut args = ffi::PJRT_Client_Compile_Args {
             client: client.client,
-            program: (&raw const program).cast_mut().cast(),
+            program: std::ptr::from_ref(program).cast_mut().cast(),
             compile_options: options.as_ptr().cast_mut().cast(),
             compile_options_size: options.len(),
             ..new()
         };
         call(api().PJRT_Client_Compile, &mut args)?;
         Ok(Self(args.executable))
+    }
+
+    /// The executable apart from its devices, destroyed by [`destroy`].
+    fn unloaded(&self) -> *mut c_void {
+        let mut args =
+            ffi::PJRT_LoadedExecutable_GetExecutable_Args { loaded_executable: self.0, ..new() };
+        call(api().PJRT_LoadedExecutable_GetExecutable, &mut args).unwrap();
+        args.executable
     }
 
     /// Launches it with the buffers of each device; its only output on each.
@@ -130,6 +145,72 @@ fn a_launch_on_two_devices_is_one_call() {
         [1.0, 2.0],
         "nothing is taken by a launch that is refused"
     );
+}
+
+fn destroy(executable: *mut c_void) {
+    let mut args = ffi::PJRT_Executable_Destroy_Args { executable, ..new() };
+    call(api().PJRT_Executable_Destroy, &mut args).unwrap();
+}
+
+#[test]
+fn executables_show_what_a_device_runs_and_what_it_costs() {
+    let client = Client::new(2);
+    let program = Program::compile(&client, 2, SUM).unwrap();
+    let executable = program.unloaded();
+    let mut shown = new::<ffi::PJRT_Program>();
+    let at = &raw mut shown;
+    let mut args =
+        ffi::PJRT_Executable_OptimizedProgram_Args { executable, program: at.cast(), ..new() };
+    call(api().PJRT_Executable_OptimizedProgram, &mut args).unwrap();
+    let mut code = vec![0_u8; shown.code_size];
+    shown.code = code.as_mut_ptr().cast();
+    let mut args = ffi::PJRT_Executable_OptimizedProgram_Args {
+        executable,
+        program: (&raw mut shown).cast(),
+        ..new()
+    };
+    call(api().PJRT_Executable_OptimizedProgram, &mut args).unwrap();
+    assert_eq!(text(shown.format, shown.format_size), "mlir");
+    let code = String::from_utf8(code).unwrap();
+    assert!(code.contains("stablehlo.all_reduce"), "{code}");
+    assert!(!code.contains("tensor<4xf32>") && !code.contains("sdy."), "{code}");
+
+    let mut args = ffi::PJRT_Executable_GetCostAnalysis_Args { executable, ..new() };
+    call(api().PJRT_Executable_GetCostAnalysis, &mut args).unwrap();
+    let costs: Vec<ffi::PJRT_NamedValue> = list(args.properties, args.num_properties);
+    let cost = |value: &ffi::PJRT_NamedValue| {
+        assert_eq!(value.r#type, ffi::named_value::FLOAT);
+        let bits = u32::try_from(value.value).unwrap();
+        (text(value.name, value.name_size), f32::from_bits(bits))
+    };
+    let costs: Vec<_> = costs.iter().map(cost).collect();
+    // Two sums of two numbers: the addition in the region, and eight bytes in and out and there.
+    assert_eq!(costs, [("flops".to_owned(), 1.0), ("bytes accessed".to_owned(), 28.0)]);
+    destroy(executable);
+}
+
+#[test]
+fn options_that_xla_does_not_have_are_refused() {
+    let client = Client::new(1);
+    let format = "mlir";
+    let program = ffi::PJRT_Program {
+        code: ADD.as_ptr().cast_mut().cast(),
+        code_size: ADD.len(),
+        format: format.as_ptr().cast_mut().cast(),
+        format_size: format.len(),
+        ..new()
+    };
+    let options = |name: &str| {
+        // env_option_overrides { name: { bool_field: true } }
+        let size = |length: usize| u8::try_from(length).unwrap();
+        let mut options = vec![0x3a, size(name.len() + 6), 0x0a, size(name.len())];
+        options.extend_from_slice(name.as_bytes());
+        options.extend([0x12, 2, 0x10, 1]);
+        options
+    };
+    Program::compile_with(&client, &options("xla_embed_ir_in_executable"), &program).unwrap();
+    let refused = Program::compile_with(&client, &options("invalid_key"), &program).err();
+    assert_eq!(refused, Some((3, "No such compile option: 'invalid_key'".to_owned())));
 }
 
 #[test]

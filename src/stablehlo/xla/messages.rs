@@ -1,6 +1,8 @@
 //! The messages of XLA's `xla_data.proto` and `compile_options.proto`, with the fields that are
 //! used here; others are skipped.
 
+use std::collections::BTreeMap;
+
 /// How an array is spread.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct OpSharding {
@@ -64,6 +66,9 @@ pub(super) struct CompileOptionsProto {
     pub(super) executable_build_options: Option<ExecutableBuildOptionsProto>,
     #[prost(bool, tag = "4")]
     pub(super) compile_portable_executable: bool,
+    /// Options by name, with values that mean nothing here.
+    #[prost(btree_map = "string, bytes", tag = "7")]
+    pub(super) env_option_overrides: BTreeMap<String, Vec<u8>>,
 }
 
 /// What is asked of the compiler, the greater part.

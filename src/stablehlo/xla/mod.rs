@@ -32,6 +32,12 @@ pub enum FormatError {
         /// What is wrong.
         reason: String,
     },
+    /// An option that XLA does not have either.
+    #[error("No such compile option: '{name}'")]
+    NoOption {
+        /// Its name.
+        name: String,
+    },
     /// It may well be right, but Lockstep does not know it yet.
     #[error("{what} is not known yet; express the program without it")]
     NotKnown {

@@ -5,6 +5,14 @@ use prost::Message as _;
 use super::messages::{CompileOptionsProto, ComputationDevice, DeviceAssignmentProto};
 use super::{FormatError, decode};
 
+/// Options of XLA's that have another beginning than `xla_`.
+const EFFORT: [&str; 4] = [
+    "exec_time_optimization_effort",
+    "memory_fitting_effort",
+    "optimization_level",
+    "memory_fitting_level",
+];
+
 /// What is asked of the compiler, as far as it concerns Lockstep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileOptions {
@@ -38,7 +46,8 @@ impl CompileOptions {
     /// Reads a `CompileOptionsProto`.
     ///
     /// # Errors
-    /// When `bytes` are no such message, or ask for what is not known yet.
+    /// When `bytes` are no such message, ask for what is not known yet, or override an option that
+    /// by its name is none of XLA's. What XLA's options say is left to XLA.
     pub fn from_proto(bytes: &[u8]) -> Result<Self, FormatError> {
         const WHAT: &str = "CompileOptionsProto";
         let proto: CompileOptionsProto = decode(bytes, WHAT)?;
@@ -49,6 +58,10 @@ impl CompileOptions {
         if proto.compile_portable_executable {
             let what = "an executable for any device".to_owned();
             return Err(FormatError::NotKnown { what });
+        }
+        let is_known = |name: &&String| name.starts_with("xla_") || EFFORT.contains(&name.as_str());
+        if let Some(name) = proto.env_option_overrides.keys().find(|name| !is_known(name)) {
+            return Err(FormatError::NoOption { name: name.clone() });
         }
         let build = proto.executable_build_options.unwrap_or_default();
         let count = |name: &str, value: i64| match value {
@@ -232,6 +245,31 @@ mod tests {
         }
         let error = CompileOptions::from_proto(&[0x10, 0x01]).unwrap_err().to_string();
         assert!(error.starts_with("an executable whose parameters are one tuple is not known"));
+    }
+
+    /// As jaxlib 0.10.2 writes them.
+    #[test]
+    fn options_are_overridden_by_names_that_xla_may_have() {
+        let overrides = |name: &str, value: &[u8]| {
+            let mut entry = vec![0x0A, u8::try_from(name.len()).unwrap()];
+            entry.extend_from_slice(name.as_bytes());
+            entry.extend([0x12, u8::try_from(value.len()).unwrap()]);
+            entry.extend_from_slice(value);
+            let mut bytes = vec![0x3A, u8::try_from(entry.len()).unwrap()];
+            bytes.extend(entry);
+            CompileOptions::from_proto(&bytes)
+        };
+        for value in [
+            &[0x0A, 4, b't', b'r', b'u', b'e'][..],
+            &[0x10, 1],
+            &[0x18, 200, 1],
+            &[0x21, 0, 0, 0, 0, 0, 0, 0xE0, 0x3F],
+        ] {
+            overrides("xla_dump_max_hlo_modules", value).unwrap();
+            overrides("optimization_level", value).unwrap();
+            let error = overrides("invalid_key", value).unwrap_err().to_string();
+            assert_eq!(error, "No such compile option: 'invalid_key'");
+        }
     }
 
     #[test]
