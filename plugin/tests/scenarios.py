@@ -5,6 +5,7 @@ Each function is a scenario. Ends with 1 if any fails, and says which.
 
 import gc
 import sys
+import tempfile
 import threading
 import traceback
 from functools import partial
@@ -174,6 +175,12 @@ def programs_over_many_devices():
     sine = jax.jit(jnp.sin, out_shardings=out)(s)
     assert sine.sharding.is_equivalent_to(out, 2)
     np.testing.assert_allclose(sine, np.sin(x), rtol=1e-5)
+    # Element by element nothing is exchanged, and results stay where they are made.
+    doubled = jax.jit(lambda a: jnp.cos(a) * 2 + lax.iota(jnp.float32, 8))
+    np.testing.assert_allclose(doubled(s), np.cos(x) * 2 + np.arange(8), rtol=1e-5)
+    assert doubled(s).sharding == s.sharding
+    text = doubled.lower(s).compile().as_text()
+    assert "f32[4,4]" in text and "f32[8,8]" not in text and "all-gather" not in text, text
     summed = jax.jit(
         jax.shard_map(
             lambda a: lax.psum(a, "x"), mesh=grid(), in_specs=P("x", "y"), out_specs=P(None, "y")
@@ -195,6 +202,24 @@ def programs_over_many_devices():
     np.testing.assert_allclose(gradient, (x + 1) / 2, rtol=1e-5)
     total = jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i")(x[:4])
     np.testing.assert_allclose(total[2], x[:4].sum(0), rtol=1e-5)
+
+
+@scenario
+def shards_that_are_summands():
+    explicit = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    x = numbers(8)
+    with jax.set_mesh(explicit):
+        summands = jax.jit(
+            jax.shard_map(
+                lambda a: lax.pcast(a, "x", to="unreduced"), out_specs=P(unreduced={"x"})
+            )
+        )(jax.device_put(x, P("x")))
+        for i, shard in enumerate(summands.addressable_shards):
+            np.testing.assert_array_equal(shard.data, x[2 * i : 2 * i + 2])
+        total = x.reshape(4, 2).sum(0)
+        np.testing.assert_allclose(jax.reshard(summands, P()), total, rtol=1e-6)
+        spread = jax.device_put(x, P(unreduced={"x"}))
+        np.testing.assert_array_equal(jax.reshard(spread, P("x")), x)
 
 
 @scenario
@@ -232,6 +257,12 @@ def what_is_known_of_a_program():
     assert compiled.memory_analysis().argument_size_in_bytes == 48
     assert compiled.memory_analysis().output_size_in_bytes == 36
     assert "dot" in compiled.as_text()
+    assert compiled.cost_analysis()["flops"] == 2 * 3 * 4 * 3
+    assert compiled.cost_analysis()["bytes accessed"] >= 48 + 36
+    options = {"xla_embed_ir_in_executable": True, "optimization_level": 1}
+    assert jax.jit(lambda a: a + 1, compiler_options=options)(1.0) == 2
+    options = {"invalid_key": True}
+    raises("'invalid_key'", lambda: jax.jit(lambda a: a + 2, compiler_options=options)(1.0))
     exported = jax.export.export(jax.jit(lambda a: a * 3))(x)
     np.testing.assert_array_equal(jax.export.deserialize(exported.serialize()).call(x), x * 3)
     from jax.experimental import serialize_executable
@@ -239,6 +270,35 @@ def what_is_known_of_a_program():
     saved = serialize_executable.serialize(compiled)
     loaded = serialize_executable.deserialize_and_load(*saved, execution_devices=jax.devices()[:1])
     np.testing.assert_allclose(loaded(x), x @ x.T, rtol=1e-5)
+
+
+@scenario
+def compilations_are_kept():
+    hits = []
+    jax.monitoring.register_event_listener(
+        lambda event, **_: hits.append(event) if event.endswith("/cache_hits") else None
+    )
+    settings = {
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        settings["jax_compilation_cache_dir"] = folder
+        before = {name: getattr(jax.config, name) for name in settings}
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        try:
+            x = jax.device_put(numbers(4))
+            for _ in range(2):
+                jax.clear_caches()
+                kept = jax.jit(lambda a: a * 3 - jax.pure_callback(np.sin, a, a))(x)
+                np.testing.assert_allclose(kept, x * 3 - np.sin(x), rtol=1e-5)
+                summed = jax.jit(lambda a: (a * 5).sum())(sharded(numbers(8, 8), "x", "y"))
+                np.testing.assert_allclose(summed, (numbers(8, 8) * 5).sum(), rtol=1e-4)
+            assert hits
+        finally:
+            for name, value in before.items():
+                jax.config.update(name, value)
 
 
 @scenario

@@ -2,7 +2,8 @@
 
 JAX finds this package by its name and calls `initialize()`, which registers the platform
 `lockstep` and teaches JAX what it does for platforms that it knows and not for others: buffer
-donation, factorizations of matrices, functions of the host, and DLPack.
+donation, factorizations of matrices, functions of the host, DLPack, and the persistent cache of
+compilations.
 
 Environment: `LOCKSTEP_DEVICES` says how many devices a process shows; `LOCKSTEP_PJRT_LIBRARY` names
 another library than the one beside this file, such as one that `cargo build` has just made.
@@ -34,7 +35,7 @@ def initialize() -> None:
     from jax._src import xla_bridge
     from jax._src.interpreters import mlir
 
-    from . import callbacks, dlpack, linalg
+    from . import cache, callbacks, dlpack, linalg
 
     # What JAX does on the host, such as calling functions of it, it does with its own CPU devices.
     if jax.config.jax_platforms == PLATFORM:
@@ -45,4 +46,5 @@ def initialize() -> None:
     mlir._platforms_with_donation.append(PLATFORM)
     linalg.register(PLATFORM)
     dlpack.register(PLATFORM)
+    cache.register(PLATFORM)
     callbacks.register(PLATFORM, ctypes.CDLL(path))
