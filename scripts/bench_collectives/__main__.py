@@ -14,8 +14,10 @@ import plan
 import plot
 import report
 from figures import Run
+from jobs import Failed
 from namespaces import TwoHosts
-from peers import Failed, Jax, Lockstep, Mpi
+from peers import Jax, Lockstep, Mpi
+from progress import Progress
 
 DESCRIPTION = """\
 Measures all_reduce, all_gather and all_to_all of Open MPI, MPICH, JAX with Gloo, and Lockstep by
@@ -24,25 +26,6 @@ The figure of a round is the mean over iterations of the rank where it is greate
 medians over rounds. Prints the tables, writes them into BENCHMARKS.md between its marks, and draws
 benchmarks/*.png and *.svg; the figures are in benchmarks/collectives.json.
 Two hosts are two network namespaces, for which it must be root."""
-
-
-class Progress:
-    """One line that says what runs, on a terminal; nothing elsewhere."""
-
-    def __init__(self, steps):
-        self.steps, self.done, self.start = steps, 0, time.monotonic()
-        self.shown = sys.stderr.isatty()
-
-    def step(self, text):
-        if self.shown:
-            elapsed = time.monotonic() - self.start
-            left = f", {elapsed / self.done * (self.steps - self.done):.0f} s left" if self.done else ""
-            print(f"\r\x1b[K[{self.done}/{self.steps}{left}] {text}", end="", file=sys.stderr, flush=True)
-        self.done += 1
-
-    def clear(self):
-        if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def launches(scene, peers, quick):

@@ -1,15 +1,23 @@
-"""Measures JAX's CPU collectives (Gloo) as lockstep-perf measures ours.
+"""Measures JAX's collectives as lockstep-perf measures ours: on its own CPU devices by Gloo, or on
+Lockstep's in a job of `lockstep run`, by what JAX_PLATFORMS says.
 
-    jax_collectives.py COORDINATOR RANK RANKS WARM_UP COLLECTIVE:SIZE:ITERATIONS...
+    jax_collectives.py [--coordinator HOST:PORT --rank RANK --ranks RANKS] --warm-up CALLS
+        COLLECTIVE:SIZE:ITERATIONS...
 
 One device in each process. A measurement is one call of the jitted collective under shard_map,
 until its result is ready; the array is made and the program compiled before. What would take
 longer than BUDGET_S runs fewer iterations, at least LEAST_ITERATIONS. Rank 0 prints one JSON list.
 """
 
+import argparse
 import json
-import sys
+import os
 import time
+
+ON_LOCKSTEP = os.environ.get("JAX_PLATFORMS") == "lockstep"
+if ON_LOCKSTEP:
+    # Installed packages have a .pth file for this.
+    import jax_plugins.lockstep.startup  # noqa: F401
 
 import jax
 import numpy as np
@@ -53,7 +61,7 @@ def measure(collective, size, warm_up, iterations, mesh, sharded):
     inputs = count if collective == "all_gather" else elements
     local = values(rank, inputs)
     array = jax.make_array_from_process_local_data(sharded, local, (inputs * ranks,))
-    function = jitted(collective, mesh, sharded).lower(array).compile()
+    function = jitted(collective, mesh, sharded)
     once = lambda: function(array).block_until_ready()
 
     once()
@@ -88,20 +96,33 @@ def measure(collective, size, warm_up, iterations, mesh, sharded):
     }
 
 
-def main(coordinator, rank, ranks, warm_up, *measurements):
-    jax.config.update("jax_platforms", "cpu")
-    jax.config.update("jax_num_cpu_devices", 1)
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize(coordinator, int(ranks), int(rank))
-    mesh = jax.make_mesh((int(ranks),), ("ranks",))
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--coordinator")
+    parser.add_argument("--rank", type=int)
+    parser.add_argument("--ranks", type=int)
+    parser.add_argument("--warm-up", type=int, required=True)
+    parser.add_argument("measurements", nargs="+")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    if not ON_LOCKSTEP:
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", 1)
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(options.coordinator, options.ranks, options.rank)
+    mesh = jax.make_mesh((jax.process_count(),), ("ranks",))
     sharded = NamedSharding(mesh, PartitionSpec("ranks"))
-    results = []
-    for measurement in measurements:
+    found = []
+    for measurement in options.measurements:
         collective, size, iterations = measurement.split(":")
-        results.append(measure(collective, int(size), int(warm_up), int(iterations), mesh, sharded))
-    if rank == "0":
-        print(json.dumps(results), flush=True)
+        found.append(measure(
+            collective, int(size), options.warm_up, int(iterations), mesh, sharded))
+    if jax.process_index() == 0:
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -4,25 +4,15 @@ import json
 import os
 import pathlib
 import secrets
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 from dataclasses import dataclass
 
 import plan
+from jobs import Failed, finish, free_port
 from namespaces import ADDRESSES, INTERFACE
 
 SOURCES = pathlib.Path(__file__).resolve().parent
-
-# A launch that takes longer is given up, and said to have been.
-LAUNCH_TIMEOUT_S = 60
-
-
-class Failed(Exception):
-    """A launch that gave no figures; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -34,43 +24,6 @@ class Sample:
     iterations: int
     time_us: float
     p50_us: float
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def finish(commands, environment=None):
-    """Runs `commands` at once; what the first printed when all have succeeded.
-
-    Output goes through files: one that writes much must not wait for one that is read later.
-    """
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
-        processes = []
-        try:
-            for index, command in enumerate(commands):
-                extra = environment(index) if environment else {}
-                stdout = out if index == 0 else subprocess.DEVNULL
-                processes.append(subprocess.Popen(
-                    command, env={**os.environ, **extra}, stdin=subprocess.DEVNULL,
-                    stdout=stdout, stderr=errors, start_new_session=True))
-            deadline = time.monotonic() + LAUNCH_TIMEOUT_S
-            codes = [p.wait(max(0.1, deadline - time.monotonic())) for p in processes]
-        except subprocess.TimeoutExpired:
-            raise Failed(f"no answer within {LAUNCH_TIMEOUT_S} s") from None
-        finally:
-            for process in processes:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-        errors.seek(0)
-        if any(codes):
-            lines = errors.read().strip().splitlines()
-            raise Failed(f"exit codes {codes}: {' | '.join(lines[-3:])}")
-        out.seek(0)
-        return out.read()
 
 
 def samples_of(text):
@@ -154,7 +107,8 @@ class Jax:
         script = str(SOURCES / "jax_collectives.py")
 
         def command(rank):
-            words = [sys.executable, script, coordinator, rank, scene.ranks, plan.WARM_UP, *measurements(plans)]
+            words = [sys.executable, script, "--coordinator", coordinator, "--rank", rank,
+                     "--ranks", scene.ranks, "--warm-up", plan.WARM_UP, *measurements(plans)]
             words = [str(word) for word in words]
             return hosts.command(rank, words) if hosts else words
 

@@ -15,19 +15,16 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 import jax  # noqa: E402
 
 import benchmarks_page  # noqa: E402
+import jax_programs  # noqa: E402
 import report  # noqa: E402
-from workload import Workload, functions  # noqa: E402
+from jobs import Failed  # noqa: E402
+from workload import Workload  # noqa: E402
 
 DESCRIPTION = """\
-Exports the programs of jax_workloads.py to StableHLO and runs them on XLA:CPU, through JAX, and on
+Exports the programs of jax_programs.py to StableHLO and runs them on XLA:CPU, through JAX, and on
 Lockstep's CPU backend, in turns, so that what disturbs the machine disturbs both. Compares their
 results. Prints a table, and writes it into BENCHMARKS.md between its marks unless it is one of some
 programs only."""
-
-# Sums in another order and functions within 2 units of the last place stay far below this share of
-# the greatest element; bf16 keeps eight bits.
-TOLERANCE, SHORT_TOLERANCE = 2e-4, 2e-2
-
 
 @dataclasses.dataclass
 class Figures:
@@ -64,10 +61,6 @@ class Run:
     minutes: float = 0.0
 
 
-class Failed(Exception):
-    """A program that did not run, or whose results are wrong."""
-
-
 class Lockstep:
     def __init__(self, binary, folder):
         self.binary, self.output = binary, folder / "results.npz"
@@ -96,9 +89,8 @@ class Lockstep:
 
 
 def measure(workload, lockstep, rounds, seconds):
-    difference = workload.difference(lockstep.results(workload))
-    short = any(leaf.dtype == jax.numpy.bfloat16 for leaf in jax.tree.leaves(workload.arguments))
-    if not difference <= (SHORT_TOLERANCE if short else TOLERANCE):
+    difference, tolerance = workload.difference(lockstep.results(workload))
+    if not difference <= tolerance:
         raise Failed(f"the results differ by {difference:.1g} of the greatest element")
     theirs, ours = [], []
     for _ in range(rounds):
@@ -118,8 +110,6 @@ def arguments():
     parser.add_argument("programs", nargs="*", metavar="NAME", help="only these programs")
     parser.add_argument("--quick", action="store_true",
                         help="one short round; BENCHMARKS.md stays as it is")
-    parser.add_argument("--workloads", type=pathlib.Path, metavar="FILE",
-                        help="the file of programs (../shared/bench/jax_workloads.py)")
     return parser.parse_args()
 
 
@@ -129,10 +119,7 @@ def main():
     folder = root / "target" / "bench-cpu"
     folder.mkdir(parents=True, exist_ok=True)
     lockstep = Lockstep(root / "target" / "release" / "lockstep-hlo", folder)
-    makers = functions(options.workloads or root.parent / "shared" / "bench" / "jax_workloads.py")
-    unknown = set(options.programs) - set(makers)
-    if unknown:
-        sys.exit(f"bench-cpu: there are {', '.join(makers)}, not {', '.join(sorted(unknown))}")
+    jax_programs.require(options.programs)
     run = Run(
         date=datetime.date.today().isoformat(),
         command=" ".join(["scripts/bench-cpu", *sys.argv[1:]]),
@@ -141,10 +128,10 @@ def main():
         figures=[], failures=[])
     rounds, seconds = (1, 0.3) if options.quick else (3, 0.7)
     start = time.monotonic()
-    for name in options.programs or makers:
+    for name in options.programs or jax_programs.MAKERS:
         print(f"\r\x1b[K{name}" if sys.stderr.isatty() else "", end="", file=sys.stderr, flush=True)
         try:
-            run.figures.append(measure(Workload(name, makers[name], folder), lockstep, rounds, seconds))
+            run.figures.append(measure(Workload(name, folder), lockstep, rounds, seconds))
         except Failed as failure:
             run.failures.append(f"{name}: {failure}")
     print("\r\x1b[K" if sys.stderr.isatty() else "", end="", file=sys.stderr)

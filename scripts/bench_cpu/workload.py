@@ -1,31 +1,20 @@
 """One program: as JAX runs it on XLA:CPU, and exported for Lockstep."""
 
-import contextlib
-import io
 import pathlib
-import runpy
-import sys
 import time
-from unittest import mock
 
 import jax
 import numpy as np
 from jax import export
 
-
-def functions(path):
-    """The programs in a file of workloads by name, each a maker of a function and its arguments.
-
-    The file is a command: given a name that it does not have, it measures nothing.
-    """
-    with mock.patch.object(sys, "argv", [str(path), "-"]), contextlib.redirect_stdout(io.StringIO()):
-        return runpy.run_path(str(path))["W"]
+import jax_programs
+import results
 
 
 class Workload:
-    def __init__(self, name, make, folder):
+    def __init__(self, name, folder):
         self.name = name
-        function, arguments = make()
+        function, arguments = jax_programs.make(name)
         self.arguments = jax.device_put(arguments)
         self.function = jax.jit(function)
         self.program = folder / f"{name}.mlirbc"
@@ -39,7 +28,7 @@ class Workload:
             disabled_checks=[export.DisabledSafetyCheck.platform()])(*self.arguments)
         self.program.write_bytes(exported.mlir_module_serialized)
         leaves = jax.tree.leaves(self.arguments)
-        np.savez(self.input, *(array(leaves[i]) for i in exported.module_kept_var_idx))
+        np.savez(self.input, *(results.array(leaves[i]) for i in exported.module_kept_var_idx))
 
     def compile_us(self):
         jax.clear_caches()
@@ -65,33 +54,10 @@ class Workload:
             times.append(time.perf_counter() - start)
         return min(times) * 1e6
 
-    def results(self):
-        return [array(leaf) for leaf in jax.tree.leaves(self.function(*self.arguments))]
-
     def difference(self, file):
-        """How far the results in `file` are from XLA's, as a share of the greatest of each array."""
+        """How far the results in `file` are from XLA's, as a share of the greatest of each array,
+        and how far they may be."""
+        theirs = [results.array(leaf) for leaf in jax.tree.leaves(self.function(*self.arguments))]
         with np.load(pathlib.Path(file)) as found:
-            theirs, ours = self.results(), [found[name] for name in found.files]
-        if [(a.shape, a.dtype) for a in theirs] != [(a.shape, a.dtype) for a in ours]:
-            return float("inf")
-        return max((share(wide(a), wide(b)) for a, b in zip(theirs, ours)), default=0.0)
-
-
-def array(value):
-    """A NumPy array that numpy.savez can keep: keys as their words, 16-bit floats as bytes."""
-    if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
-        value = jax.random.key_data(value)
-    value = np.asarray(value)
-    return value if value.dtype.isbuiltin == 1 else value.view(f"V{value.dtype.itemsize}")
-
-
-def wide(value):
-    if value.dtype == np.dtype("V2"):
-        return value.view(jax.numpy.bfloat16).astype(np.float64)
-    return value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
-
-
-def share(expected, found):
-    greatest = np.abs(expected).max(initial=0.0)
-    difference = np.abs(expected - found).max(initial=0.0)
-    return float(difference / greatest) if greatest else float(difference)
+            difference = results.difference(theirs, [found[name] for name in found.files])
+        return difference, results.tolerance(theirs)
