@@ -6,8 +6,8 @@ use std::ops::DerefMut;
 ///
 /// A backend that has one takes its buffers from it, and from the heap what it does not provide.
 pub trait DeviceAllocator: Send + Sync {
-    /// `len` zero bytes or more, the first of them 64-byte aligned; `None` when ordinary memory
-    /// serves as well or there is none of this left.
+    /// `len` bytes or more that hold anything, the first of them 64-byte aligned; `None` when
+    /// ordinary memory serves as well or there is none of this left.
     fn allocate(&self, len: usize) -> Option<Box<dyn DeviceBytes>>;
 }
 

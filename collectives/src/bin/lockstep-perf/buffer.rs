@@ -25,7 +25,10 @@ impl Buffer {
         let total = length.saturating_add(2 * GUARD_BYTES);
         let shared = arena.and_then(|arena| arena.allocate(total).ok());
         let mut bytes: Box<dyn DerefMut<Target = [u8]>> = match shared {
-            Some(bytes) => Box::new(bytes),
+            Some(mut bytes) => {
+                bytes.fill(0);
+                Box::new(bytes)
+            }
             None => {
                 let mut bytes = Vec::new();
                 bytes.try_reserve_exact(total)?;
