@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::SecretError;
+use crate::secret::random_bytes;
+
 /// A process of the job, dense from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rank(pub u32);
@@ -44,6 +47,14 @@ impl JobId {
         } else {
             Err(InvalidJobId(text.chars().take(80).collect()))
         }
+    }
+
+    /// One that no other job has.
+    ///
+    /// # Errors
+    /// When the system gives no random bytes.
+    pub fn random() -> Result<Self, SecretError> {
+        Ok(Self(format!("{:032x}", u128::from_le_bytes(random_bytes()?))))
     }
 
     /// The text.

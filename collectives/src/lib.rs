@@ -82,8 +82,9 @@ pub use identity::{Identity, IdentityError, PeerName};
 pub use ids::{Attempt, InvalidJobId, JobId, Member, Rank};
 pub use rendezvous::{
     CallRefusal, Coordinator, CoordinatorOptions, CoordinatorStatus, DEFAULT_HEARTBEAT_TIMEOUT,
-    FailureCause, Failures, JoinError, JoinOptions, JoinRefusal, MAX_KEY_BYTES, MAX_VALUE_BYTES,
-    MissingRanks, ProcessExit, RankFailure, RendezvousError, Session, SessionError, signal_name,
+    FailureCause, Failures, JoinError, JoinOptions, JoinRefusal, KeyValueStore, MAX_KEY_BYTES,
+    MAX_VALUE_BYTES, Meeting, MeetingError, MissingRanks, ProcessExit, RankFailure,
+    RendezvousError, Session, SessionError, StoreError, signal_name,
 };
 pub use secret::{JobSecret, SecretError};
 pub use topology::{Fingerprint, HostId, RankInfo, Topology, TopologyError};

@@ -135,6 +135,11 @@ impl JobSecret {
         text
     }
 
+    /// The secret that consists of these bytes.
+    pub(crate) fn from_bytes(bytes: [u8; SECRET_BYTES]) -> Self {
+        Self(bytes)
+    }
+
     /// The bytes, to derive keys from.
     pub(crate) fn as_bytes(&self) -> &[u8; SECRET_BYTES] {
         &self.0

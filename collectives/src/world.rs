@@ -8,17 +8,19 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::rendezvous::CoordinatorOptions;
+use crate::rendezvous::{CoordinatorOptions, Invitation};
 use crate::shared_memory::{self, Arena, Segment, Sharing};
 use crate::transport::quic::QuicTransport;
 use crate::transport::shm::ShmTransport;
 use crate::transport::{LocalTransport, Transport};
 use crate::{
-    Communicator, Coordinator, EndpointError, Environment, EnvironmentError, FlightLog,
-    FlightRecorder, JobSecret, JoinError, JoinOptions, Limits, Member, Policy, Rank,
-    RendezvousError, SecretError, Session, SessionError, Topology, TransportChoice, environment,
+    Attempt, Communicator, Coordinator, EndpointError, Environment, EnvironmentError, FlightLog,
+    FlightRecorder, JobId, JobSecret, JoinError, JoinOptions, KeyValueStore, Limits, Meeting,
+    MeetingError, Member, Policy, Rank, RendezvousError, SecretError, Session, SessionError,
+    Topology, TransportChoice, environment,
 };
 
 /// How long a process that leaves waits for its peers to have what it sent.
@@ -83,6 +85,9 @@ pub enum WorldError {
     /// The job could not be joined.
     #[error(transparent)]
     Join(#[from] JoinError),
+    /// The processes did not meet.
+    #[error(transparent)]
+    Meeting(#[from] MeetingError),
     /// The job's secret could not be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -171,8 +176,9 @@ impl World {
         );
         let secret = JobSecret::from_source(&environment.key)?;
         let hosts = !environment.coordinator_hosted && *rank == Rank(0);
-        let coordinator =
-            if hosts { Some(host_rendezvous(environment, limits, &secret)?) } else { None };
+        let coordinator = hosts
+            .then(|| host_rendezvous(coordinator, job, *attempt, *world_size, limits, &secret));
+        let coordinator = coordinator.transpose()?;
         let options = JoinOptions {
             coordinator: environment.coordinator.clone(),
             job: job.clone(),
@@ -185,7 +191,72 @@ impl World {
             host: (!environment.coordinator_hosted).then_some(Rank(0)),
             timeout: limits.init,
         };
-        let (session, socket) = Session::join(&options)?;
+        Self::enter(&options, coordinator, limits, choice)
+    }
+
+    /// Makes a job with processes that nobody launched as one: they find each other in `store`, by
+    /// what `meeting` says of each. Collectives choose their algorithms, and processes of one host
+    /// how they reach each other, as the environment says.
+    ///
+    /// # Errors
+    /// As [`World::from_environment`]; when the store fails, or a process does not come within
+    /// `LOCKSTEP_INIT_TIMEOUT`.
+    pub fn meet(store: &dyn KeyValueStore, meeting: &Meeting) -> Result<Self, WorldError> {
+        let (limits, policy) = (Limits::from_process()?, Policy::from_process()?);
+        let choice = TransportChoice::from_process()?;
+        let mut world = Self::meet_over(store, meeting, limits, choice)?;
+        for communicator in &mut world.communicators {
+            *communicator = communicator.with_policy(policy);
+        }
+        Ok(world)
+    }
+
+    fn meet_over(
+        store: &dyn KeyValueStore,
+        meeting: &Meeting,
+        limits: Limits,
+        choice: TransportChoice,
+    ) -> Result<Self, WorldError> {
+        let Meeting { rank, world_size, devices, .. } = meeting;
+        tracing::info!("{rank} of {world_size} with {devices} devices meets in a key-value store");
+        let options = |invitation: &Invitation| JoinOptions {
+            coordinator: invitation.coordinator.clone(),
+            job: invitation.job.clone(),
+            attempt: Attempt(0),
+            rank: *rank,
+            world_size: *world_size,
+            devices: *devices,
+            secret: invitation.secret.clone(),
+            key: "the key-value store".to_owned(),
+            host: Some(Rank(0)),
+            timeout: limits.init,
+        };
+        if *rank != Rank(0) {
+            return Self::enter(&options(&meeting.ask(store, limits.init)?), None, limits, choice);
+        }
+        let (job, secret) = (JobId::random()?, JobSecret::generate()?);
+        let named = format!("{}:0", meeting.host);
+        let coordinator = host_rendezvous(&named, &job, Attempt(0), *world_size, limits, &secret)?;
+        let at = format!("{}:{}", meeting.host, coordinator.address().port());
+        let invitation = Invitation { coordinator: at, job, secret };
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            meeting.answer(scope, store, &invitation, limits.init, &is_over);
+            let world = Self::enter(&options(&invitation), Some(coordinator), limits, choice);
+            is_over.store(true, Ordering::Relaxed);
+            world
+        })
+    }
+
+    /// Joins a job, on whose rank 0 this process may host the rendezvous.
+    fn enter(
+        options: &JoinOptions,
+        coordinator: Option<Coordinator>,
+        limits: Limits,
+        choice: TransportChoice,
+    ) -> Result<Self, WorldError> {
+        let JoinOptions { rank, secret, .. } = options;
+        let (session, socket) = Session::join(options)?;
         let topology = Arc::clone(session.topology());
         let identity = session.endpoint().identity().clone();
         let transport: Arc<dyn Transport> =
@@ -196,7 +267,7 @@ impl World {
                 transport.fail_rank(failure.clone());
             }
         });
-        let shared = shared_memory::agree(&session, &secret, choice, limits.init);
+        let shared = shared_memory::agree(&session, secret, choice, limits.init);
         let (sharing, segment) = shared.map_err(WorldError::Sharing)?;
         tracing::info!("{rank} reaches {}", sharing.describe(*rank, &topology));
         let transport = share(transport, *rank, &topology, &sharing, segment.as_ref());
@@ -373,22 +444,24 @@ fn report_flights(session: &Session, recorder: &Arc<FlightRecorder>, clock: &Arc
     recorder.when_failed(session.report_flights(Box::new(read)));
 }
 
-/// Hosts the rendezvous where the job's processes will look for it.
+/// Hosts the rendezvous where the job's processes will look for it; at any port where `named` says 0.
 fn host_rendezvous(
-    environment: &Environment,
+    named: &str,
+    job: &JobId,
+    attempt: Attempt,
+    world_size: u32,
     limits: Limits,
     secret: &JobSecret,
 ) -> Result<Coordinator, WorldError> {
-    let name_error =
-        |source| WorldError::HostName { coordinator: environment.coordinator.clone(), source };
-    let mut addresses = environment.coordinator.to_socket_addrs().map_err(name_error)?;
+    let name_error = |source| WorldError::HostName { coordinator: named.to_owned(), source };
+    let mut addresses = named.to_socket_addrs().map_err(name_error)?;
     let named = addresses.next().ok_or_else(|| name_error(io::ErrorKind::NotFound.into()))?;
     let start = |bind| {
         Coordinator::start(CoordinatorOptions {
             bind,
-            job: environment.job.clone(),
-            attempt: environment.attempt,
-            world_size: environment.world_size,
+            job: job.clone(),
+            attempt,
+            world_size,
             secret: secret.clone(),
             heartbeat_timeout: limits.heartbeat,
         })

@@ -9,6 +9,7 @@ use lockstep::stablehlo::xla::DeviceAssignment;
 
 use crate::abi::caller::{Caller, Shared};
 use crate::abi::ffi;
+use crate::abi::key_value::Store;
 use crate::device::Device;
 use crate::memory::{self, Memory};
 use crate::runtime::PLATFORM;
@@ -98,7 +99,10 @@ impl Drop for Client {
 /// `PJRT_Client_Create`.
 pub(crate) fn create(args: &mut ffi::PJRT_Client_Create_Args, caller: &Caller) -> Result<()> {
     let options = attributes::read(caller, args.create_options, args.num_options)?;
-    args.client = handle::insert(Arc::new(Client::new(runtime::open(&options)?)?));
+    // In a process alone the functions of the store are not there, whatever their addresses say.
+    let store = || Store::new(args, caller);
+    let runtime = runtime::open(&options, &store)?;
+    args.client = handle::insert(Arc::new(Client::new(runtime)?));
     Ok(())
 }
 

@@ -1,6 +1,12 @@
-"""JAX in a job of several processes, started by `lockstep run`: every process runs this file.
+"""JAX in a job of several processes: every process runs this file.
 
-With the argument `lose`, the last process ends in the middle, and the others must be told.
+`lockstep run` starts them, or somebody who says where they meet, how many they are, and which one
+this is:
+
+    processes.py [lose | absent] [COORDINATOR PROCESSES PROCESS]
+
+With `lose`, the last process ends in the middle, and the others must be told. With `absent`, the
+last process comes to JAX's coordinator and does no more.
 """
 
 import os
@@ -14,10 +20,26 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-jax.distributed.initialize()
+if "LOCKSTEP_WORLD_SIZE" in os.environ:
+    jax.distributed.initialize()
+    place = int(os.environ["LOCKSTEP_WORLD_SIZE"]), int(os.environ["LOCKSTEP_RANK"])
+else:
+    coordinator, *place = sys.argv[-3:]
+    place = tuple(map(int, place))
+    jax.distributed.initialize(coordinator, *place)
+if "absent" in sys.argv:
+    if place[1] == place[0] - 1:
+        # Until its standard input ends.
+        sys.stdin.read()
+        os._exit(0)
+    try:
+        jax.devices()
+    except RuntimeError as error:
+        print(f"told: {error}", flush=True)
+        os._exit(0)
+    sys.exit("devices without a process")
+assert (jax.process_count(), jax.process_index()) == place, place
 count = jax.process_count()
-assert count == int(os.environ["LOCKSTEP_WORLD_SIZE"]), count
-assert jax.process_index() == int(os.environ["LOCKSTEP_RANK"])
 devices = jax.device_count()
 assert devices == count * len(jax.local_devices())
 

@@ -38,7 +38,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use self::hlo::{from_hlo_sharding, to_hlo_sharding};
 pub use self::virtual_devices::{VirtualDevices, VirtualLaunch};
-use lockstep_collectives::{Communicator, Member, World, WorldError};
+use lockstep_collectives::{Communicator, Member, World, WorldError, environment};
+pub use lockstep_collectives::{KeyValueStore, Meeting, Rank, StoreError};
 
 use self::launch::DeviceLaunch;
 use self::memory::SharedMemory;
@@ -89,14 +90,16 @@ impl Client {
     /// `InvalidArgument` when the environment is wrong; `Unavailable` when the job cannot be
     /// joined.
     pub fn from_environment() -> Result<Arc<Self>> {
-        let world = World::from_environment().map_err(|error| {
-            let code = match error {
-                WorldError::Environment(_) => Code::InvalidArgument,
-                _ => Code::Unavailable,
-            };
-            Status::wrap(code, error)
-        });
-        Self::on_cpu(world?)
+        Self::on_cpu(World::from_environment().map_err(status)?)
+    }
+
+    /// The client of a job that this process makes with others, which it meets in `store`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the environment is wrong; `Unavailable` when the store fails or a
+    /// process does not come, which the message names.
+    pub fn meet(store: &dyn KeyValueStore, meeting: &Meeting) -> Result<Arc<Self>> {
+        Self::on_cpu(World::meet(store, meeting).map_err(status)?)
     }
 
     /// The client of a job of this process alone, with so many CPU devices.
@@ -177,6 +180,27 @@ impl Client {
     pub fn world(&self) -> &World {
         &self.core.world
     }
+}
+
+/// Whether the environment says which job this process is in.
+pub fn is_launched() -> bool {
+    std::env::var_os(environment::RANK).is_some_and(|rank| !rank.is_empty())
+}
+
+/// How many devices the environment has this process show.
+///
+/// # Errors
+/// `InvalidArgument` when it is no number from 1.
+pub fn devices_of_process() -> Result<u32> {
+    environment::devices_of_process().map_err(|error| Status::wrap(Code::InvalidArgument, error))
+}
+
+fn status(error: WorldError) -> Status {
+    let code = match error {
+        WorldError::Environment(_) => Code::InvalidArgument,
+        _ => Code::Unavailable,
+    };
+    Status::wrap(code, error)
 }
 
 impl Core {

@@ -56,6 +56,17 @@ pub(crate) fn raise_if(outcome: Result<()>) -> *mut ffi::PJRT_Error {
     outcome.map_or_else(raise, |()| null_mut())
 }
 
+/// The outcome behind an error that comes back to us, after which it is none; null is success.
+pub(crate) fn taken(error: *mut ffi::PJRT_Error) -> Result<()> {
+    if error.is_null() {
+        return Ok(());
+    }
+    match ERRORS.remove(error.cast()) {
+        Some(error) => Err(error.status.clone()),
+        None => Err(Status::internal("a function of the caller's failed with an error not ours")),
+    }
+}
+
 fn lookup(error: *const c_void) -> Result<Arc<Error>> {
     let found = ERRORS.find(error);
     found.ok_or_else(|| Status::invalid_argument("this is no error, or was destroyed"))

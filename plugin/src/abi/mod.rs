@@ -9,5 +9,6 @@ pub(crate) mod caller;
 pub(crate) mod error;
 pub(crate) mod ffi;
 pub(crate) mod host_callback;
+pub(crate) mod key_value;
 pub(crate) mod objects;
 pub(crate) mod structure;

@@ -32,7 +32,7 @@ def library() -> pathlib.Path:
 def initialize() -> None:
     """Registers the platform. JAX calls it once, before it makes any client."""
     import jax
-    from jax._src import xla_bridge
+    from jax._src import distributed, xla_bridge
     from jax._src.interpreters import mlir
 
     from . import cache, callbacks, dlpack, linalg
@@ -41,7 +41,13 @@ def initialize() -> None:
     if jax.config.jax_platforms == PLATFORM:
         jax.config.update("jax_platforms", f"{PLATFORM},cpu")
     path = str(library())
-    xla_bridge.register_plugin(PLATFORM, library_path=path)
+
+    def options():
+        # Processes that nobody launched as a job meet where JAX's coordinator is.
+        coordinator = distributed.global_state.coordinator_address
+        return {"coordinator_address": coordinator} if coordinator else {}
+
+    xla_bridge.register_plugin(PLATFORM, library_path=path, options=options)
     # JAX donates on platforms of this list alone.
     mlir._platforms_with_donation.append(PLATFORM)
     linalg.register(PLATFORM)
