@@ -137,6 +137,12 @@ pub trait Executable: Send + Sync {
     /// them. What kernels need while they run, in parts of a fixed size, is not in it.
     fn memory_bytes(&self) -> usize;
 
+    /// Whether a launch waits for nobody, neither other devices nor the host, and takes about as
+    /// long as it takes to have another thread do it.
+    fn is_brief(&self) -> bool {
+        false
+    }
+
     /// Runs once, on the calling thread, and returns one buffer per result.
     ///
     /// `arguments` are consumed: one whose only reference this is may be overwritten.

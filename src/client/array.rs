@@ -92,7 +92,10 @@ impl Array {
 impl Value for Array {
     fn ready(&self) -> Future<()> {
         match self.shards() {
-            Ok(shards) => Future::join(shards).map_done(),
+            Ok(shards) => match &shards[..] {
+                [shard] => shard.map_done(),
+                _ => Future::join(shards).map_done(),
+            },
             Err(status) => Future::ready(Err(status)),
         }
     }

@@ -121,7 +121,11 @@ impl LoadedExecutable for Executable {
             };
             jobs.push((part.device, job));
         }
-        self.core.submit(jobs);
+        match &jobs[..] {
+            // Another thread would take longer to begin than this one to be through.
+            [(_, job)] if job.is_brief() => jobs.into_iter().for_each(|(_, job)| job.run()),
+            _ => self.core.submit(jobs),
+        }
 
         let outputs = self
             .outputs

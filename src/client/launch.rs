@@ -134,6 +134,14 @@ impl Launch {
 }
 
 impl DeviceLaunch {
+    /// Whether it neither waits nor takes long. It then needs no place among the launches of its
+    /// device: nobody else is in it, and what it reads is there.
+    pub(super) fn is_brief(&self) -> bool {
+        self.program.is_brief()
+            && self.context.leads.is_none()
+            && self.arguments.iter().all(Future::is_ready)
+    }
+
     /// Runs on the device's stream: waits for the arguments, computes, settles. Who waits for this
     /// device in a collective that it does not come to is told so.
     pub(super) fn run(mut self) {

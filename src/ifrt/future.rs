@@ -29,10 +29,12 @@ struct Shared<T> {
     resolved: Condvar,
 }
 
-/// Who is told when the value arrives; empty for ever after that.
+/// Who is told when the value arrives; nobody is added after that.
 struct Waiters<T> {
     callbacks: Vec<Callback<T>>,
     wakers: Vec<Waker>,
+    /// Threads that wait for `resolved`: to wake nobody takes a call of the system, too.
+    sleepers: usize,
 }
 
 type Callback<T> = Box<dyn FnOnce(&Result<T>) + Send>;
@@ -44,13 +46,16 @@ impl<T> Shared<T> {
     }
 
     fn resolve(&self, value: Result<T>) {
-        let (callbacks, wakers) = {
+        let (callbacks, wakers, sleepers) = {
             let mut waiters = self.lock();
             // A promise is consumed by its one use, so this is the only writer.
             let _ = self.value.set(value);
-            (std::mem::take(&mut waiters.callbacks), std::mem::take(&mut waiters.wakers))
+            let callbacks = std::mem::take(&mut waiters.callbacks);
+            (callbacks, std::mem::take(&mut waiters.wakers), waiters.sleepers)
         };
-        self.resolved.notify_all();
+        if sleepers > 0 {
+            self.resolved.notify_all();
+        }
         wakers.into_iter().for_each(Waker::wake);
         if let Some(value) = self.value.get() {
             for callback in callbacks {
@@ -65,7 +70,7 @@ impl<T> Promise<T> {
     pub fn new() -> (Self, Future<T>) {
         let shared = Arc::new(Shared {
             value: OnceLock::new(),
-            waiters: Mutex::new(Waiters { callbacks: Vec::new(), wakers: Vec::new() }),
+            waiters: Mutex::new(Waiters { callbacks: Vec::new(), wakers: Vec::new(), sleepers: 0 }),
             resolved: Condvar::new(),
         });
         (Self { shared: Some(Arc::clone(&shared)) }, Future { shared })
@@ -173,7 +178,9 @@ impl<T: Clone> Future<T> {
             if let Some(value) = self.peek() {
                 return value.clone();
             }
+            waiters.sleepers += 1;
             waiters = self.shared.resolved.wait(waiters).unwrap_or_else(PoisonError::into_inner);
+            waiters.sleepers -= 1;
         }
     }
 
@@ -195,12 +202,14 @@ impl<T: Clone> Future<T> {
                     "the value was not ready after {timeout:?}"
                 )));
             };
+            waiters.sleepers += 1;
             waiters = self
                 .shared
                 .resolved
                 .wait_timeout(waiters, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+            waiters.sleepers -= 1;
         }
     }
 

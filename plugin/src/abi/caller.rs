@@ -84,7 +84,8 @@ impl Caller {
     /// `InvalidArgument` when it is null, or smaller than any version's.
     pub(crate) fn structure<T: Versioned>(&self, at: *mut c_void, what: &str) -> Result<T> {
         const HEADER: usize = 2 * size_of::<usize>();
-        let [size]: [usize] = self.items(at, 1, what)?[..] else { return Err(null(what)) };
+        let bytes = self.bytes(at, size_of::<usize>(), what)?;
+        let size = bytes.first_chunk().map_or(0, |bytes| usize::from_ne_bytes(*bytes));
         if size < HEADER {
             return Err(Status::invalid_argument(format!(
                 "{what} says that its struct_size is {size}; it is {} here, and never below {HEADER}",

@@ -172,6 +172,10 @@ impl Executable for CpuExecutable {
         self.program.memory_bytes
     }
 
+    fn is_brief(&self) -> bool {
+        self.program.is_brief()
+    }
+
     fn execute(
         &self,
         device: LocalDevice,

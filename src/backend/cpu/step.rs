@@ -38,6 +38,11 @@ pub(crate) trait Kernel: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
+    /// Whether the time it takes follows from the sizes of its operands.
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
     /// Computes all outputs, whose former contents are unspecified, from all inputs.
     fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], scratch: &mut Scratch);
 }
@@ -214,4 +219,21 @@ pub(crate) struct Program {
     pub(crate) memory_bytes: usize,
     /// How many collectives there are.
     pub(crate) num_collectives: usize,
+}
+
+/// What a brief program has at most: few microseconds' work, of whatever kind.
+const BRIEF_STEPS: usize = 32;
+const BRIEF_BYTES: usize = 16 << 10;
+
+impl Program {
+    /// See [`crate::backend::Executable::is_brief`].
+    pub(crate) fn is_brief(&self) -> bool {
+        let is_brief = |step: &Step| match step {
+            Step::Compute(step) => step.kernel.is_bounded(),
+            Step::ProcessId { .. } => true,
+            Step::While(_) | Step::Case(_) | Step::Collective(_) | Step::Transfer { .. } => false,
+        };
+        let steps = &self.body.steps;
+        self.memory_bytes <= BRIEF_BYTES && steps.len() <= BRIEF_STEPS && steps.iter().all(is_brief)
+    }
 }

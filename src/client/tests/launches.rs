@@ -1,6 +1,14 @@
 //! Launches: results, costs, order, poison and donation.
 
 use super::*;
+use crate::ifrt::HostFunctionProgram;
+
+const DOUBLE: &str = "module @double {
+    func.func public @main(%arg0: tensor<4xui32>) -> tensor<4xui32> {
+        %0 = stablehlo.add %arg0, %arg0 : tensor<4xui32>
+        return %0 : tensor<4xui32>
+    }
+}";
 
 #[test]
 fn a_launch_sums_over_devices_and_counts_its_costs() {
@@ -231,6 +239,42 @@ fn dropping_the_client_finishes_its_launches() {
         assert!(result.status.is_ready());
         assert_eq!(elements(&*result.outputs[0]).unwrap(), [2, 4, 6, 8]);
     }
+}
+
+#[test]
+fn what_is_brief_is_done_when_the_call_returns_unless_it_has_to_wait() {
+    let client = Client::solo(1).unwrap();
+    let sharding = replicated(&client);
+    let spec = ArraySpec { dtype: DType::U32, shape: shape(&[4]), sharding: sharding.clone() };
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let wait = HostFunctionProgram {
+        name: "wait".to_owned(),
+        parameters: vec![spec.clone()],
+        outputs: vec![spec],
+        function: Arc::new(move |call| {
+            gate.lock().unwrap().recv().unwrap();
+            Ok(call.arguments.clone())
+        }),
+    };
+    let options = CompileOptions::new(client.devices().clone());
+    let wait = client.compiler().compile_and_load(&wait, &options).wait().unwrap();
+    let double = compile(&client, DOUBLE).unwrap();
+    let launch = |executable: &Arc<dyn LoadedExecutable>, argument: &ArrayRef| {
+        executable.execute(&[Arc::clone(argument)], &ExecuteOptions::default()).unwrap()
+    };
+
+    let value = array(&client, &[1, 2, 3, 4], &sharding);
+    let held = launch(&wait, &value).outputs.remove(0);
+    // Behind a launch that is not over: of a value that is there, and of its own.
+    let overtakes = launch(&double, &value);
+    assert!(overtakes.status.is_ready() && !held.ready().is_ready());
+    assert_eq!(elements(&*overtakes.outputs[0]).unwrap(), [2, 4, 6, 8]);
+    let waits = launch(&double, &held);
+    assert!(!waits.status.is_ready());
+    open.send(()).unwrap();
+    assert_eq!(elements(&*waits.outputs[0]).unwrap(), [2, 4, 6, 8]);
+    waits.status.wait().unwrap();
 }
 
 #[test]

@@ -33,6 +33,10 @@ pub(crate) struct ScalarLoop {
 }
 
 impl Kernel for ScalarLoop {
+    fn is_bounded(&self) -> bool {
+        false
+    }
+
     fn run(&self, inputs: &[Input<'_>], outputs: &mut [&mut [u8]], _: &mut Scratch) {
         let mut registers = self.registers;
         for (input, &register) in inputs.iter().zip(&self.inputs) {

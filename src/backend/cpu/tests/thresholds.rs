@@ -2,7 +2,7 @@
 
 use bytemuck::cast_slice;
 
-use super::{main_of, run, values};
+use super::{compile, main_of, run, values};
 
 /// Indices with repetitions, and some outside `0..rows`.
 fn indices(count: usize, rows: usize) -> Vec<i32> {
@@ -201,4 +201,51 @@ fn long_chains_are_cut_into_loops_that_agree() {
         let found = run(&text, &[cast_slice(&start)]);
         assert_eq!(values::<u32>(&found[0]), known[last], "{count} operations, {reach} apart");
     }
+}
+
+#[test]
+fn programs_are_brief_if_they_are_short_and_wait_for_nobody() {
+    let is_brief =
+        |signature: &str, body: &str| compile(&main_of(signature, body)).unwrap().is_brief();
+    for (count, expected) in [(1, true), (2048, true), (2049, false), (1 << 20, false)] {
+        let ty = format!("tensor<{count}xf32>");
+        let sum = format!("%r = stablehlo.add %a, %a : {ty}\nreturn %r : {ty}");
+        assert_eq!(is_brief(&format!("(%a: {ty}) -> {ty}"), &sum), expected, "{count}");
+    }
+    // Steps whose kernels are not fused.
+    for (count, expected) in [(32, true), (33, false)] {
+        let step = |i: usize| {
+            let from = if i == 0 { "%a".to_owned() } else { format!("%s{}", i - 1) };
+            format!(
+                "%s{i} = stablehlo.dot {from}, %a : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>"
+            )
+        };
+        let mut lines: Vec<String> = (0..count).map(step).collect();
+        lines.push(format!("return %s{} : tensor<2x2xf32>", count - 1));
+        let signature = "(%a: tensor<2x2xf32>) -> tensor<2x2xf32>";
+        assert_eq!(is_brief(signature, &lines.join("\n")), expected, "{count}");
+    }
+    // However small, what these take is not in their sizes.
+    let scalar = "%r = stablehlo.while(%i = %n) : tensor<i32>
+         cond {
+           %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+           stablehlo.return %c : tensor<i1>
+         } do { stablehlo.return %i : tensor<i32> }
+         return %r : tensor<i32>";
+    assert!(!is_brief("(%n: tensor<i32>) -> tensor<i32>", scalar));
+    let array = scalar
+        .replace("(%i = %n) : tensor<i32>", "(%i = %n, %b = %a) : tensor<i32>, tensor<2xi32>");
+    let array = array.replace("{ stablehlo.return %i : tensor<i32> }", "{ %d = stablehlo.add %b, %b : tensor<2xi32> stablehlo.return %i, %d : tensor<i32>, tensor<2xi32> }");
+    let array = array
+        .replace("%r =", "%r:2 =")
+        .replace("return %r : tensor<i32>", "return %r#1 : tensor<2xi32>");
+    assert!(!is_brief("(%n: tensor<i32>, %a: tensor<2xi32>) -> tensor<2xi32>", &array));
+    let collective =
+        "%r = \"stablehlo.all_reduce\"(%n) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({
+           ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+             %c = stablehlo.add %a, %b : tensor<i32>
+             stablehlo.return %c : tensor<i32>
+         }) : (tensor<i32>) -> tensor<i32>
+         return %r : tensor<i32>";
+    assert!(!is_brief("(%n: tensor<i32>) -> tensor<i32>", collective));
 }
