@@ -537,6 +537,25 @@ mod tests {
     }
 
     #[test]
+    fn members_that_share_memory_see_who_has_arrived() {
+        let both = [Member(0), Member(1)];
+        let world = World::solo(2);
+        let [first, second] = both.map(|member| world.communicator(member).group(&both).unwrap());
+        for count in 1..=3 {
+            assert_eq!(first.arrive(), count);
+            assert!(!first.have_arrived(count));
+            assert_eq!(second.arrive(), count);
+            assert!(first.have_arrived(count) && second.have_arrived(count));
+        }
+        let (limits, quic) = (Limits::default(), TransportChoice::Quic);
+        let apart = World::alone(2, limits, quic);
+        for group in both.map(|member| apart.communicator(member).group(&both).unwrap()) {
+            let count = group.arrive();
+            assert!(!group.have_arrived(count));
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "device 3 is none of rank 0's")]
     fn a_member_of_nobody_has_no_communicator() {
         World::solo(3).communicator(Member(3));

@@ -17,6 +17,7 @@ import jax_plugins.lockstep.startup  # noqa: F401
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import distributed
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -53,7 +54,8 @@ def over_devices(function, out_specs):
     return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=P("d"), out_specs=out_specs))
 
 
-total = over_devices(lambda part: jax.lax.psum(part, "d"), P())(array)
+total_of = over_devices(lambda part: jax.lax.psum(part, "d"), P())
+total = total_of(array)
 np.testing.assert_array_equal(np.asarray(total), numbers.reshape(devices, 3).sum(0))
 
 gathered = over_devices(lambda part: jax.lax.all_gather(part, "d", tiled=True)[None], P("d"))(array)
@@ -65,6 +67,15 @@ shifted = over_devices(lambda part: jax.lax.ppermute(part, "d", shift), P("d"))(
 for shard in shifted.addressable_shards:
     expected = np.roll(numbers, 3)[shard.index]
     np.testing.assert_array_equal(np.asarray(shard.data), expected)
+
+# A call returns though the others have something else to do first: to hear of it.
+store = distributed.global_state.client
+if jax.process_index() > 0:
+    store.blocking_key_value_get("called", 60_000)
+again = total_of(array)
+if jax.process_index() == 0:
+    store.key_value_set("called", "yes")
+np.testing.assert_array_equal(np.asarray(again), np.asarray(total))
 
 squares = over_devices(lambda part: jax.lax.psum(jnp.sum(part**2), "d"), P())
 gradient = jax.jit(jax.grad(squares))

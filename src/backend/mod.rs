@@ -137,8 +137,8 @@ pub trait Executable: Send + Sync {
     /// them. What kernels need while they run, in parts of a fixed size, is not in it.
     fn memory_bytes(&self) -> usize;
 
-    /// Whether a launch waits for nobody, neither other devices nor the host, and takes about as
-    /// long as it takes to have another thread do it.
+    /// Whether a launch takes about as long as it takes to have another thread do it, but for what
+    /// it waits in collectives. It does not wait for the host.
     fn is_brief(&self) -> bool {
         false
     }

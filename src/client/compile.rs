@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lockstep_collectives::{CallRefusal, Member, Session, SessionError};
+use lockstep_collectives::{CallRefusal, Group, Member, Session, SessionError};
 
 use super::agreement::{Proposal, Record, Store};
 use super::assignment::DeviceAssignment;
@@ -154,15 +154,22 @@ impl Core {
     /// Puts an executable on this process's devices.
     pub(super) fn load(self: &Arc<Self>, unloaded: Unloaded) -> Result<Executable> {
         let Unloaded { devices, num_partitions, program, source, .. } = unloaded;
-        let members = devices.ids().map(|id| Member(id.0)).collect();
-        let assignment = DeviceAssignment::new(members, num_partitions);
+        let members: Vec<Member> = devices.ids().map(|id| Member(id.0)).collect();
+        let assignment = DeviceAssignment::new(members.clone(), num_partitions);
         let assignment = assignment.ok_or_else(|| {
             Status::internal(format!("{devices} are not replicas of {num_partitions}"))
         })?;
+        let everyone = |device| -> Result<Group> {
+            let group = self.communicator(device)?.group(&members);
+            group.map_err(|error| Status::wrap(Code::InvalidArgument, error))
+        };
+        let meets_briefly = program.is_brief() && devices.process_indices().len() > 1;
         let mut parts = Vec::new();
         for position in devices.addressable_positions() {
             if let Some(device) = devices.get(position) {
-                parts.push(LocalPart { position, device: self.local_device(device)? });
+                let device = self.local_device(device)?;
+                let everyone = meets_briefly.then(|| everyone(device)).transpose()?;
+                parts.push(LocalPart { position, device, everyone });
             }
         }
         let scopes: Arc<[Scope]> = match &source {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lockstep_collectives::Member;
+use lockstep_collectives::{Group, Member};
 
 use super::Core;
 use super::array::{Array, take_shards};
@@ -43,12 +43,15 @@ pub(super) struct Executable {
 }
 
 /// A local device of an executable.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LocalPart {
     /// Its number in the device assignment.
     pub(super) position: usize,
     /// Its number among this process's devices.
     pub(super) device: LocalDevice,
+    /// All devices of a brief program of several processes, as this one sees them: who runs it
+    /// arrives there.
+    pub(super) everyone: Option<Group>,
 }
 
 impl LoadedExecutable for Executable {
@@ -116,16 +119,13 @@ impl LoadedExecutable for Executable {
                 device: part.device,
                 context,
                 scopes: Arc::clone(&self.scopes),
+                everyone: part.everyone.clone(),
                 arguments,
                 outputs: promises,
             };
             jobs.push((part.device, job));
         }
-        match &jobs[..] {
-            // Another thread would take longer to begin than this one to be through.
-            [(_, job)] if job.is_brief() => jobs.into_iter().for_each(|(_, job)| job.run()),
-            _ => self.core.submit(jobs),
-        }
+        self.core.launch(jobs);
 
         let outputs = self
             .outputs

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use lockstep_collectives::{CancelToken, Member};
+use lockstep_collectives::{CancelToken, Group, Member};
 
 use super::collective::{LaunchContext, Scope};
 use crate::backend::{self, Buffer, LocalDevice};
@@ -49,6 +49,8 @@ pub(super) struct DeviceLaunch {
     pub(super) context: LaunchContext,
     /// Of the program's collectives.
     pub(super) scopes: Arc<[Scope]>,
+    /// Where this device has not arrived yet: see [`super::executable::LocalPart`].
+    pub(super) everyone: Option<Group>,
     pub(super) arguments: Vec<Future<Buffer>>,
     pub(super) outputs: Vec<Promise<Buffer>>,
 }
@@ -134,18 +136,24 @@ impl Launch {
 }
 
 impl DeviceLaunch {
-    /// Whether it neither waits nor takes long. It then needs no place among the launches of its
-    /// device: nobody else is in it, and what it reads is there.
+    /// Whether it takes no longer than having another thread do it, but for what it waits in
+    /// collectives.
     pub(super) fn is_brief(&self) -> bool {
-        self.program.is_brief()
-            && self.context.leads.is_none()
-            && self.arguments.iter().all(Future::is_ready)
+        self.program.is_brief() && self.arguments.iter().all(Future::is_ready)
+    }
+
+    /// Whether it waits for other devices.
+    pub(super) fn has_company(&self) -> bool {
+        self.context.leads.is_some() || !self.scopes.is_empty()
     }
 
     /// Runs on the device's stream: waits for the arguments, computes, settles. Who waits for this
     /// device in a collective that it does not come to is told so.
     pub(super) fn run(mut self) {
         let _span = tracing::debug_span!("launch", number = self.context.launch).entered();
+        if let Some(everyone) = self.everyone.take() {
+            everyone.arrive();
+        }
         let outputs = std::mem::take(&mut self.outputs);
         let arguments = std::mem::take(&mut self.arguments);
         let groups = self.context.begin(&self.scopes);

@@ -217,11 +217,39 @@ impl Core {
         communicator.ok_or_else(|| Status::internal(format!("{device:?} has no communicator")))
     }
 
-    /// Hands a launch to its devices; no other launch comes between.
-    fn submit(&self, jobs: Vec<(LocalDevice, DeviceLaunch)>) {
+    /// Has a launch run on its devices; no other launch comes between.
+    fn launch(&self, jobs: Vec<(LocalDevice, DeviceLaunch)>) {
+        match <[_; 1]>::try_from(jobs) {
+            Ok([(device, job)]) if job.is_brief() => self.launch_briefly(device, job),
+            Ok(jobs) => self.submit(jobs),
+            Err(jobs) => self.submit(jobs),
+        }
+    }
+
+    fn submit(&self, jobs: impl IntoIterator<Item = (LocalDevice, DeviceLaunch)>) {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         for (device, job) in jobs {
             streams.submit(device, move || job.run());
+        }
+    }
+
+    /// Runs a brief launch here and now, if it will not wait: another thread would take longer to
+    /// begin than this one to be through.
+    ///
+    /// Its turn must have come. And if it meets other processes, they must have come to it, too: a
+    /// call returns whatever they have to do before.
+    fn launch_briefly(&self, device: LocalDevice, mut job: DeviceLaunch) {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(turn) = streams.turn(device) else {
+            return streams.submit(device, move || job.run());
+        };
+        drop(streams);
+        let everyone = job.everyone.take();
+        let is_met = everyone.is_some_and(|everyone| everyone.have_arrived(everyone.arrive()));
+        if is_met || !job.has_company() {
+            job.run();
+        } else {
+            turn.pass_on(move || job.run());
         }
     }
 

@@ -1,7 +1,10 @@
 //! One thread per addressable device, which runs launches in the order they were made.
+//!
+//! A caller may run a launch itself, in its turn: see [`Streams::turn`].
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::backend::LocalDevice;
@@ -19,8 +22,28 @@ pub(super) struct Streams {
 }
 
 struct Stream {
-    launches: mpsc::Sender<Launch>,
+    queue: Arc<Queue>,
     thread: JoinHandle<()>,
+}
+
+/// The launches of one device that nobody has begun.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    launches: VecDeque<Launch>,
+    /// Somebody has the turn: the device's thread, or a caller.
+    is_taken: bool,
+    is_closed: bool,
+}
+
+/// The right to run the next launch of a device; those submitted meanwhile wait until it is dropped.
+pub(super) struct Turn {
+    queue: Arc<Queue>,
 }
 
 impl Streams {
@@ -36,19 +59,74 @@ impl Streams {
     pub(super) fn submit(&self, device: LocalDevice, launch: impl FnOnce() + Send + 'static) {
         // A launch without a stream is dropped, and what it promised resolves to an error.
         if let Some(stream) = self.streams.get(device.0) {
-            let _ = stream.launches.send(Box::new(launch));
+            stream.queue.lock().launches.push_back(Box::new(launch));
+            stream.queue.changed.notify_one();
+        }
+    }
+
+    /// The turn of `device`, if all launches submitted to it before are over.
+    pub(super) fn turn(&self, device: LocalDevice) -> Option<Turn> {
+        let queue = &self.streams.get(device.0)?.queue;
+        let mut state = queue.lock();
+        if state.is_taken || !state.launches.is_empty() {
+            return None;
+        }
+        state.is_taken = true;
+        Some(Turn { queue: Arc::clone(queue) })
+    }
+}
+
+impl Turn {
+    /// Leaves a launch to the device's thread, before all that were submitted meanwhile.
+    pub(super) fn pass_on(self, launch: impl FnOnce() + Send + 'static) {
+        self.queue.lock().launches.push_front(Box::new(launch));
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.is_taken = false;
+        if state.is_closed || !state.launches.is_empty() {
+            self.queue.changed.notify_one();
+        }
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No launch runs under this lock, so the state is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next launch and its turn, once there are; `None` when there will be no more.
+    fn next(self: &Arc<Self>) -> Option<(Launch, Turn)> {
+        let mut state = self.lock();
+        loop {
+            if !state.is_taken {
+                if let Some(launch) = state.launches.pop_front() {
+                    state.is_taken = true;
+                    return Some((launch, Turn { queue: Arc::clone(self) }));
+                }
+                if state.is_closed {
+                    return None;
+                }
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Stream {
     fn start(device: DeviceId) -> Result<Self> {
-        let (launches, receiver) = mpsc::channel::<Launch>();
+        let queue = Arc::new(Queue::default());
+        let launches = Arc::clone(&queue);
         let run = move || {
-            for launch in receiver {
+            while let Some((launch, turn)) = launches.next() {
                 // What a panicking launch promised resolves to an error as it unwinds, and the
                 // next launch starts from nothing that it could have left half done.
                 let _ = catch_unwind(AssertUnwindSafe(launch));
+                drop(turn);
             }
         };
         let name = format!("lockstep-dev-{}", device.0);
@@ -57,7 +135,7 @@ impl Stream {
                 "cannot start the executor thread of {device}: {error}"
             ))
         })?;
-        Ok(Self { launches, thread })
+        Ok(Self { queue, thread })
     }
 }
 
@@ -65,9 +143,10 @@ impl Drop for Streams {
     fn drop(&mut self) {
         let current = thread::current().id();
         let mut threads = Vec::with_capacity(self.streams.len());
-        // All channels close before any thread is waited for: their launches need each other.
-        for Stream { launches, thread } in self.streams.drain(..) {
-            drop(launches);
+        // All queues close before any thread is waited for: their launches need each other.
+        for Stream { queue, thread } in self.streams.drain(..) {
+            queue.lock().is_closed = true;
+            queue.changed.notify_one();
             threads.push(thread);
         }
         if thread::panicking() || threads.iter().any(|thread| thread.thread().id() == current) {
@@ -83,7 +162,7 @@ impl Drop for Streams {
 mod tests {
     use super::*;
     use crate::ifrt::{Code, Promise};
-    use std::sync::{Arc, Mutex};
+    use std::sync::mpsc;
 
     const FIRST: LocalDevice = LocalDevice(0);
 
@@ -119,6 +198,30 @@ mod tests {
         streams.submit(FIRST, move || promise.set(Ok(2)));
         assert_eq!(first.wait().unwrap_err().code(), Code::Internal);
         assert_eq!(second.wait().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_turn_is_had_between_launches_and_holds_up_the_next() {
+        let streams = streams(&[0]);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |what: &'static str| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(what)
+        };
+        let (open, gate) = mpsc::channel::<()>();
+        streams.submit(FIRST, move || gate.recv().unwrap());
+        assert!(streams.turn(FIRST).is_none(), "a launch is under way");
+        open.send(()).unwrap();
+        let turn = std::iter::repeat_with(|| streams.turn(FIRST)).find_map(|turn| turn).unwrap();
+        assert!(streams.turn(FIRST).is_none(), "somebody has it");
+        streams.submit(FIRST, note("after"));
+        note("here")();
+        drop(turn);
+        let turn = std::iter::repeat_with(|| streams.turn(FIRST)).find_map(|turn| turn).unwrap();
+        streams.submit(FIRST, note("last"));
+        turn.pass_on(note("passed on"));
+        drop(streams);
+        assert_eq!(*order.lock().unwrap(), ["here", "after", "passed on", "last"]);
     }
 
     #[test]

@@ -60,6 +60,8 @@ struct Shared {
 struct Course {
     /// The collectives so far.
     sequence: AtomicU64,
+    /// The arrivals so far: see [`Group::arrive`].
+    arrivals: AtomicU64,
     /// The memory that its members share.
     shared: Option<SharedGroup>,
     /// Where its members are.
@@ -143,6 +145,26 @@ impl Group {
         let next = |sequence| Some(next_epoch(sequence));
         // It fails only if the closure gives up.
         let _ = self.course.sequence.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+
+    /// Says to the others that this member has come to where they will do something together, and
+    /// returns how often it has. Every member arrives at the same points of the common course, as
+    /// it begins epochs.
+    ///
+    /// It changes nothing: what it is for is [`Group::have_arrived`].
+    pub fn arrive(&self) -> u64 {
+        let count = self.course.arrivals.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(shared) = &self.course.shared {
+            shared.say_arrived(count);
+        }
+        count
+    }
+
+    /// Whether all members have arrived that often, so that what they do together will wait for
+    /// nobody who has other things to do first. Looks for as long as a wait may keep the processor
+    /// busy, less than a millisecond; says no where the members do not share memory.
+    pub fn have_arrived(&self, count: u64) -> bool {
+        self.course.shared.as_ref().is_some_and(|shared| shared.have_arrived(count))
     }
 
     /// This member's next turn.
@@ -262,7 +284,13 @@ impl Communicator {
             let others = members.len() > 1;
             let shared = others.then(|| transport.shared_group(id, members, position)).flatten();
             let hosts = Hosts::new(members, |member| transport.host_of(member));
-            Arc::new(Course { sequence: AtomicU64::new(0), shared, hosts, nearby: OnceLock::new() })
+            Arc::new(Course {
+                sequence: AtomicU64::new(0),
+                arrivals: AtomicU64::new(0),
+                shared,
+                hosts,
+                nearby: OnceLock::new(),
+            })
         });
         Arc::clone(course)
     }

@@ -67,7 +67,7 @@ impl KeyValueStore for Store<'_> {
             ..Plain::ZERO
         };
         // SAFETY: what it is given outlives the call.
-        error::taken(unsafe { (self.put)(&raw mut args) }).map_err(in_words)
+        error::taken(unsafe { (self.put)(&raw mut args) }).map_err(|status| in_words(&status))
     }
 
     fn value(&self, key: &str, timeout: Duration) -> Result<Option<Vec<u8>>, StoreError> {
@@ -87,7 +87,7 @@ impl KeyValueStore for Store<'_> {
             Err(status) if matches!(status.code(), Code::DeadlineExceeded | Code::NotFound) => {
                 return Ok(None);
             }
-            Err(status) => return Err(in_words(status)),
+            Err(status) => return Err(in_words(&status)),
         }
         let value = self.caller.bytes(args.value, args.value_size, "value").map(<[u8]>::to_vec);
         // SAFETY: the store says that it is such a function, or null, which is `None`.
@@ -97,11 +97,11 @@ impl KeyValueStore for Store<'_> {
             // SAFETY: it was given with the value, of which a copy was made.
             unsafe { delete(args.value) };
         }
-        value.map(Some).map_err(in_words)
+        value.map(Some).map_err(|status| in_words(&status))
     }
 }
 
-fn in_words(status: Status) -> StoreError {
+fn in_words(status: &Status) -> StoreError {
     StoreError(status.to_string())
 }
 

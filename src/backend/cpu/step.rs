@@ -230,8 +230,8 @@ impl Program {
     pub(crate) fn is_brief(&self) -> bool {
         let is_brief = |step: &Step| match step {
             Step::Compute(step) => step.kernel.is_bounded(),
-            Step::ProcessId { .. } => true,
-            Step::While(_) | Step::Case(_) | Step::Collective(_) | Step::Transfer { .. } => false,
+            Step::ProcessId { .. } | Step::Collective(_) => true,
+            Step::While(_) | Step::Case(_) | Step::Transfer { .. } => false,
         };
         let steps = &self.body.steps;
         self.memory_bytes <= BRIEF_BYTES && steps.len() <= BRIEF_STEPS && steps.iter().all(is_brief)

@@ -50,8 +50,11 @@ const OPENING_WORDS: usize = 4 * LINE_WORDS;
 const POSTS_WORDS: usize = OPENING_WORDS + (ROUNDS - 1) * LINE_WORDS;
 
 /// A member's words: what it has finished and what it has parted from, then its posts of even and of
-/// odd operations.
-const MEMBER_WORDS: usize = LINE_WORDS + 2 * POSTS_WORDS;
+/// odd operations, and then how often it has arrived.
+const MEMBER_WORDS: usize = LINE_WORDS + 2 * POSTS_WORDS + LINE_WORDS;
+
+/// Where that is.
+const ARRIVED: usize = LINE_WORDS + 2 * POSTS_WORDS;
 
 /// The mark of a stamp whose member is leaving.
 const LEAVING: u64 = 1;
@@ -179,6 +182,17 @@ impl<'a, W: Word> Block<'a, W> {
     pub(super) fn new(words: &'a [W], members: usize, me: usize) -> Option<Self> {
         let fits = words.len() == Self::length(members) && me < members;
         fits.then_some(Self { words, members, me })
+    }
+
+    /// Says that this member has arrived `count` times. It has no part in the protocol: it is a hint
+    /// to the others.
+    pub(super) fn say_arrived(&self, count: u64) {
+        self.arrived(self.me).store(count, Ordering::Release);
+    }
+
+    /// Whether all members say that they have arrived that often.
+    pub(super) fn have_arrived(&self, count: u64) -> bool {
+        (0..self.members).all(|member| self.arrived(member).load(Ordering::Acquire) >= count)
     }
 
     /// Shows this member's post to the others.
@@ -341,6 +355,10 @@ impl<'a, W: Word> Block<'a, W> {
     fn posted(&self, round: Round, member: usize) -> &'a [W] {
         let length = if round.index == 0 { OPENING_WORDS } else { LINE_WORDS };
         &self.member(member)[round.post()..][..length]
+    }
+
+    fn arrived(&self, member: usize) -> &'a W {
+        &self.member(member)[ARRIVED]
     }
 
     fn member(&self, member: usize) -> &'a [W] {

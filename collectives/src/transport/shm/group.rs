@@ -180,6 +180,25 @@ impl SharedGroup {
         })
     }
 
+    /// Says to the others that this member has arrived `count` times.
+    pub(crate) fn say_arrived(&self, count: u64) {
+        if let Some(block) = self.block() {
+            block.say_arrived(count);
+        }
+    }
+
+    /// Whether all have arrived that often, as they say; looks for as long as a wait may keep the
+    /// processor busy.
+    pub(crate) fn have_arrived(&self, count: u64) -> bool {
+        let Some(block) = self.block() else { return false };
+        self.patience.look(|| block.have_arrived(count).then_some(())).is_some()
+    }
+
+    fn block(&self) -> Option<Block<'_, AtomicU64>> {
+        let words = self.segment.board().get(self.place.block.clone());
+        words.and_then(|words| Block::new(words, self.members, self.me))
+    }
+
     /// Takes part in the operation of `step`, whose deadline and cancel token count for all of it,
     /// with those of its members that are of this group: `members`, by place. What ends the
     /// operation for any other ends it here.
@@ -193,8 +212,7 @@ impl SharedGroup {
     ) -> Result<Presence<'a>, TransportError> {
         let sequence = step.operation.id.sequence;
         let round = Round::new(sequence, 0);
-        let words = self.segment.board().get(self.place.block.clone());
-        let block = words.and_then(|words| Block::new(words, self.members, self.me));
+        let block = self.block();
         let [even, odd] = &self.seats;
         let seat = if round.is_even() { even } else { odd };
         let seat = seat.lock().unwrap_or_else(PoisonError::into_inner);
