@@ -114,6 +114,11 @@ impl Processes {
         self.relays.as_ref().map(Relays::sockets).unwrap_or_default()
     }
 
+    /// A relay that is lost, if one is.
+    pub(crate) fn lost_relay(&self) -> Option<usize> {
+        self.relays.as_ref().and_then(Relays::lost)
+    }
+
     /// Says how a relay was lost.
     pub(crate) fn relay_lost(&mut self, relay: usize) -> String {
         let end = self.relays.as_mut().and_then(|relays| relays.end_of(relay));

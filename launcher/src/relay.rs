@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rustix::event::{PollFd, PollFlags, epoll, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -101,6 +101,16 @@ impl Relays {
     /// What the launcher reads packets from, by relay.
     pub(crate) fn sockets(&self) -> Vec<RelaySocket> {
         self.relays.iter().map(|relay| RelaySocket(Arc::clone(&relay.socket))).collect()
+    }
+
+    /// A relay that is lost, if one is. Its socket closes before the pipes do that it carries, so this
+    /// is known by the time that a rank can notice.
+    pub(crate) fn lost(&self) -> Option<usize> {
+        self.relays.iter().position(|relay| {
+            let mut sockets = [PollFd::new(&relay.socket, PollFlags::empty())];
+            let polled = poll(&mut sockets, Some(&Timespec::default()));
+            polled.is_ok() && sockets[0].revents().contains(PollFlags::HUP)
+        })
     }
 
     /// How a relay ended; `None` if it has not.

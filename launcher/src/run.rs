@@ -208,6 +208,12 @@ impl Running {
     fn receive(&mut self, message: &Message) {
         match *message {
             Message::Exited(rank, exit) => {
+                // Who writes to a lost relay dies of it, which is not what the job is to end with.
+                if exit.failure().is_some()
+                    && let Some(relay) = self.processes.lost_relay()
+                {
+                    self.receive(&Message::RelayLost(relay));
+                }
                 self.coordinator.report_exit(rank, exit);
                 self.tell(Event::Exited(rank, exit));
             }

@@ -93,22 +93,25 @@ fn who_writes_where_nobody_reads_is_told_so() {
 #[test]
 fn a_lost_relay_ends_the_job_by_name() {
     let ranks = RANKS.to_string();
-    let script = "echo runs; exec sleep 1000";
-    let mut child = limited(FILES, &["-n", &ranks, "sh", "-c", script]).spawn().unwrap();
-    // Output is shown once all pipes have been handed over.
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    stdout.read_line(&mut line).unwrap();
-    assert_eq!(line, "runs\n");
-    let relays = relays_of(child.id());
-    assert_eq!(relays.len(), 2);
-    signal(relays[1], Signal::KILL);
-    let output = finish(child);
-    assert_eq!(code(&output), 125);
-    let expected = "a relay process, which carries the output of ranks, was killed by signal 9 \
-                    (SIGKILL)";
-    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
-    assert!(!is_alive(relays[0]));
+    // The second dies of what the relay no longer takes, before the launcher sees the loss.
+    for script in ["echo runs; exec sleep 1000", "echo runs; exec yes runs"] {
+        let mut child = limited(FILES, &["-n", &ranks, "sh", "-c", script]).spawn().unwrap();
+        // Output is shown once all pipes have been handed over.
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "runs\n");
+        let relays = relays_of(child.id());
+        assert_eq!(relays.len(), 2);
+        signal(relays[1], Signal::KILL);
+        drop(stdout);
+        let output = finish(child);
+        assert_eq!(code(&output), 125, "{script}: {}", stderr(&output));
+        let expected = "a relay process, which carries the output of ranks, was killed by signal 9 \
+                        (SIGKILL)";
+        assert!(stderr(&output).contains(expected), "{script}: {}", stderr(&output));
+        assert!(!is_alive(relays[0]));
+    }
 }
 
 #[test]
