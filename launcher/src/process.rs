@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use lockstep_collectives::{ProcessExit, Rank, environment};
@@ -18,6 +19,7 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit,
     kill_process_group, pidfd_open, setrlimit, waitid,
 };
+use signal_hook::consts::SIGPIPE;
 
 use crate::exit;
 use crate::output::{Kind, Origin, Stream};
@@ -114,9 +116,16 @@ impl Processes {
         self.relays.as_ref().map(Relays::sockets).unwrap_or_default()
     }
 
-    /// A relay that is lost, if one is.
-    pub(crate) fn lost_relay(&self) -> Option<usize> {
-        self.relays.as_ref().and_then(Relays::lost)
+    /// The relay of whose loss a rank may have ended like this.
+    pub(crate) fn relay_lost_before(&self, exit: ProcessExit) -> Option<usize> {
+        // The system closes what a process has in any order, so who writes to a pipe of a relay may
+        // be killed a moment before the relay's socket tells of it.
+        let patience = match exit {
+            ProcessExit::Signalled { signal } if signal == SIGPIPE => Duration::from_millis(50),
+            _ => Duration::ZERO,
+        };
+        exit.failure()?;
+        self.relays.as_ref()?.lost(patience)
     }
 
     /// Says how a relay was lost.

@@ -17,6 +17,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
@@ -103,14 +104,13 @@ impl Relays {
         self.relays.iter().map(|relay| RelaySocket(Arc::clone(&relay.socket))).collect()
     }
 
-    /// A relay that is lost, if one is. Its socket closes before the pipes do that it carries, so this
-    /// is known by the time that a rank can notice.
-    pub(crate) fn lost(&self) -> Option<usize> {
-        self.relays.iter().position(|relay| {
-            let mut sockets = [PollFd::new(&relay.socket, PollFlags::empty())];
-            let polled = poll(&mut sockets, Some(&Timespec::default()));
-            polled.is_ok() && sockets[0].revents().contains(PollFlags::HUP)
-        })
+    /// A relay that is lost; waits for `patience` until one is.
+    pub(crate) fn lost(&self, patience: Duration) -> Option<usize> {
+        let sockets = self.relays.iter().map(|relay| &relay.socket);
+        let mut sockets: Vec<PollFd<'_>> =
+            sockets.map(|socket| PollFd::new(socket, PollFlags::empty())).collect();
+        poll(&mut sockets, Some(&Timespec::try_from(patience).ok()?)).ok()?;
+        sockets.iter().position(|socket| socket.revents().contains(PollFlags::HUP))
     }
 
     /// How a relay ended; `None` if it has not.

@@ -209,8 +209,8 @@ impl Running {
         match *message {
             Message::Exited(rank, exit) => {
                 // Who writes to a lost relay dies of it, which is not what the job is to end with.
-                if exit.failure().is_some()
-                    && let Some(relay) = self.processes.lost_relay()
+                if self.job.cause().is_none()
+                    && let Some(relay) = self.processes.relay_lost_before(exit)
                 {
                     self.receive(&Message::RelayLost(relay));
                 }

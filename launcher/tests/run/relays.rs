@@ -104,6 +104,8 @@ fn a_lost_relay_ends_the_job_by_name() {
         let relays = relays_of(child.id());
         assert_eq!(relays.len(), 2);
         signal(relays[1], Signal::KILL);
+        // Before that, a rank that dies writing dies of nobody's reading here.
+        eventually("the end of the relay", || (!is_alive(relays[1])).then_some(()));
         drop(stdout);
         let output = finish(child);
         assert_eq!(code(&output), 125, "{script}: {}", stderr(&output));
