@@ -7,8 +7,6 @@ MPIS = ["Open MPI", "MPICH"]
 JAX = "JAX + Gloo"
 SHM, QUIC = "Lockstep shm", "Lockstep quic"
 
-KIB, MIB = 1 << 10, 1 << 20
-
 
 @dataclass
 class Run:
@@ -50,10 +48,3 @@ class Run:
     def peers(self, scene):
         found = {key[3] for key in self.rounds if key[0] == scene}
         return [peer for peer in self.versions if peer in found]
-
-
-def size_text(size):
-    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit:
-            return f"{size // unit} {name}"
-    return f"{size} B"

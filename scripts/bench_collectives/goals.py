@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from figures import JAX, KIB, MIB, MPIS, QUIC, SHM, size_text
+from figures import JAX, MPIS, QUIC, SHM
+from tables import KIB, MIB, size_text
 
 TWO_RANKS, FOUR_RANKS = "2 ranks on one host", "4 ranks on one host"
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from figures import KIB, MIB
+from tables import KIB, MIB
 
 COLLECTIVES = ["all_reduce", "all_gather", "all_to_all"]
 WARM_UP = 5

@@ -1,7 +1,8 @@
 """The figures as tables: for the terminal, and for BENCHMARKS.md."""
 
 import goals
-from figures import JAX, MPIS, QUIC, SHM, size_text
+from figures import JAX, MPIS, QUIC, SHM
+from tables import row, size_text, time_text
 
 
 def text(run):
@@ -55,16 +56,6 @@ def ratio_columns(scene, peers):
     if scene.mtu is not None:
         columns.append(("quic / faster MPI", QUIC, MPIS))
     return [c for c in columns if c[1] in peers and any(peer in peers for peer in c[2])]
-
-
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def time_text(time):
-    if time is None:
-        return "-"
-    return f"{time:.2f}" if time < 10 else f"{time:.1f}" if time < 100 else f"{time:,.0f}"
 
 
 def ratio_text(ratio):

@@ -18,6 +18,7 @@ import benchmarks_page  # noqa: E402
 import jax_programs  # noqa: E402
 import report  # noqa: E402
 from jobs import Failed  # noqa: E402
+from progress import Progress  # noqa: E402
 from workload import Workload  # noqa: E402
 
 DESCRIPTION = """\
@@ -128,13 +129,15 @@ def main():
         figures=[], failures=[])
     rounds, seconds = (1, 0.3) if options.quick else (3, 0.7)
     start = time.monotonic()
-    for name in options.programs or jax_programs.MAKERS:
-        print(f"\r\x1b[K{name}" if sys.stderr.isatty() else "", end="", file=sys.stderr, flush=True)
+    names = options.programs or list(jax_programs.MAKERS)
+    progress = Progress(len(names))
+    for name in names:
+        progress.step(name)
         try:
             run.figures.append(measure(Workload(name, folder), lockstep, rounds, seconds))
         except Failed as failure:
             run.failures.append(f"{name}: {failure}")
-    print("\r\x1b[K" if sys.stderr.isatty() else "", end="", file=sys.stderr)
+    progress.clear()
     run.minutes = (time.monotonic() - start) / 60
     text = report.text(run)
     print(text)

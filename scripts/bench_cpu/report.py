@@ -2,6 +2,8 @@
 
 import math
 
+from tables import row, time_text
+
 STEP_GOAL, STEP_LIMIT, COMPILE_GOAL, MEMORY_GOAL = 1.2, 2.5, 0.1, 1.2
 
 
@@ -61,11 +63,3 @@ def table(figures):
         for f in figures
     ]
     return "\n".join(lines)
-
-
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def time_text(time):
-    return f"{time:.2f}" if time < 10 else f"{time:.1f}" if time < 100 else f"{time:,.0f}"

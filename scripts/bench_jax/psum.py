@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 from jobs import Failed, finish, free_port
+from tables import KIB, MIB
 
 OURS, THEIRS = "JAX on Lockstep", "JAX + Gloo"
 PEERS = [THEIRS, OURS]
 RANKS, ROUNDS, WARM_UP = 2, 5, 5
-KIB, MIB = 1 << 10, 1 << 20
 # How often, by size in bytes.
 CALLS = {8: 1000, 4 * KIB: 1000, 64 * KIB: 200, MIB: 100, 16 * MIB: 20}
 

@@ -4,7 +4,8 @@ import dataclasses
 import math
 import statistics
 
-from psum import KIB, MIB, OURS, THEIRS
+from psum import OURS, THEIRS
+from tables import MIB, row, size_text, time_text
 
 # How many times as fast as Gloo, by size in bytes.
 PSUM_GOALS = {8: 5.0, 16 * MIB: 4.0}
@@ -95,21 +96,6 @@ def program_table(run):
         for f in run.programs
     ]
     return "\n".join(lines) if run.programs else ""
-
-
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def time_text(time):
-    return f"{time:.2f}" if time < 10 else f"{time:.1f}" if time < 100 else f"{time:,.0f}"
-
-
-def size_text(size):
-    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit:
-            return f"{size // unit} {name}"
-    return f"{size} B"
 
 
 def document(run):
