@@ -384,20 +384,22 @@ impl Maker<'_> {
     ) -> Result<Value, SpmdError> {
         let size = ty.shape.dims().get(dimension).copied().unwrap_or(1);
         let kind = OpKind::Iota { dimension };
-        let from_zero = place.push(cloner, kind, Vec::new(), Type::Tensor(ty.clone()))?;
-        let axes = need.get(dimension).filter(|axes| !axes.is_empty());
-        let Some(axes) = axes else { return Ok(from_zero) };
+        let Some(axes) = need.get(dimension).filter(|axes| !axes.is_empty()) else {
+            return place.push(cloner, kind, Vec::new(), Type::Tensor(ty));
+        };
+        // In a type that rounds, the sum of two numbers of it is not always the number itself.
+        let exact = if ty.dtype.is_integer() { ty.dtype } else { DType::U32 };
+        let counted = Type::Tensor(TensorType::new(exact, ty.shape.clone()));
+        let from_zero = place.push(cloner, kind, Vec::new(), counted.clone())?;
         let device = place.device(cloner)?;
         let start = self.whole.start(cloner, device, (axes, size), place)?;
-        let scalar = Type::Tensor(TensorType::new(ty.dtype, Shape::scalar()));
-        let start = match ty.dtype {
-            DType::U32 => start,
-            _ => place.push(cloner, OpKind::Convert, vec![start], scalar)?,
-        };
-        let ty = Type::Tensor(ty);
+        let scalar = Type::Tensor(TensorType::new(exact, Shape::scalar()));
+        let start = convert(cloner, start, (DType::U32, exact), scalar, place)?;
         let kind = OpKind::BroadcastInDim { dimensions: Vec::new() };
-        let starts = place.push(cloner, kind, vec![start], ty.clone())?;
-        place.push(cloner, OpKind::Binary(Binary::Add), vec![from_zero, starts], ty)
+        let starts = place.push(cloner, kind, vec![start], counted.clone())?;
+        let add = OpKind::Binary(Binary::Add);
+        let number = place.push(cloner, add, vec![from_zero, starts], counted)?;
+        convert(cloner, number, (exact, ty.dtype), Type::Tensor(ty), place)
     }
 
     fn part(&self, value: Value, axes: &Axes) -> Result<Value, SpmdError> {
@@ -418,6 +420,17 @@ impl Maker<'_> {
         let ty = main.tensor(value).ok_or_else(no_array)?;
         self.whole.part_type(ty, axes)
     }
+}
+
+/// A value as one of type `ty`, if its elements are not of that type already.
+fn convert(
+    cloner: &mut Cloner<'_>,
+    value: Value,
+    (from, to): (DType, DType),
+    ty: Type,
+    place: Place,
+) -> Result<Value, SpmdError> {
+    if from == to { Ok(value) } else { place.push(cloner, OpKind::Convert, vec![value], ty) }
 }
 
 #[cfg(test)]

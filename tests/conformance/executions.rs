@@ -18,6 +18,7 @@ pub(crate) const CASES: &[Case] = cases![
     sums_go_over_either_axis_of_a_grid,
     summands_are_added_up_where_the_sum_is_asked_for,
     devices_make_their_parts_alone_where_they_can,
+    parts_count_as_the_whole_does_in_types_that_round,
     local_devices_run_alone,
     executables_say_what_they_are,
     arguments_are_checked,
@@ -250,6 +251,32 @@ fn devices_make_their_parts_alone_where_they_can(fixture: &Fixture) {
         let expected: Vec<u32> = numbers.map(|i| 7 * (i + 3) + i * i + 10 * i).collect();
         expect_elements(&*launch(&*program, &argument), &expected);
     }
+}
+
+/// In 8 bits of fraction most numbers from 256 on are rounded, starts of parts among them.
+fn parts_count_as_the_whole_does_in_types_that_round(fixture: &Fixture) {
+    let n = fixture.devices().len();
+    let (m, cut) = (523 * n, "[{\"x\"}]");
+    let text = format!(
+        "module @count attributes {{mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32}} {{
+           sdy.mesh @mesh = <[\"x\"={n}]>
+           func.func public @main(%arg0: tensor<{n}xui32> {{sdy.sharding = #sdy.sharding<@mesh, {cut}>}}) -> (tensor<{m}xui32> {{sdy.sharding = #sdy.sharding<@mesh, {cut}>}}) {{
+             %i = stablehlo.iota dim = 0 : tensor<{m}xbf16>
+             %0 = stablehlo.convert %i : (tensor<{m}xbf16>) -> tensor<{m}xui32>
+             return %0 : tensor<{m}xui32>
+           }}
+         }}"
+    );
+    let program = compile(fixture, &text);
+    let argument = fixture.counting(0, &[n], &program.parameter_shardings()[0]);
+    // To the nearest of 8 bits, and of two to the even one.
+    let rounded = counting_from(0, m).into_iter().map(|i| {
+        let unit = 1 << (u32::BITS - i.leading_zeros()).saturating_sub(8);
+        let (below, rest) = (i / unit, i % unit);
+        let up = 2 * rest > unit || (2 * rest == unit && below % 2 == 1);
+        (below + u32::from(up)) * unit
+    });
+    expect_elements(&*launch(&*program, &argument), &rounded.collect::<Vec<_>>());
 }
 
 fn local_devices_run_alone(fixture: &Fixture) {
