@@ -31,7 +31,8 @@ const TILE_ELEMENTS: usize = 512;
 const BLOCK_BYTES: usize = 4096;
 
 /// Words folded at a time where the result goes past the caches: until it does, it is in the first.
-const STREAMED_WORDS: usize = 1024;
+/// Few, so that memory is read and written by turns that are shorter than its queues.
+const STREAMED_WORDS: usize = 128;
 
 /// One operand of a fold; `None` is the one that the output holds before.
 pub(crate) type Source<'a> = Option<&'a [u8]>;
@@ -109,6 +110,9 @@ pub(crate) fn fold_shared(
         let range = index * block_bytes..index * block_bytes + output.len();
         let block = &mut block[..output.len()];
         let whole = &*output;
+        for next in inputs.iter().flatten().filter_map(|input| input.get(range.end..)) {
+            copying.expect(&next[..next.len().min(block_bytes)]);
+        }
         let tiles =
             inputs.iter().map(|input| Some(input.map_or(whole, |input| &input[range.clone()])));
         fold(element, operator, &tiles.collect::<SmallVec<[_; 8]>>(), block);
@@ -226,11 +230,18 @@ fn fold_whole<T: Arithmetic, const N: usize>(
         let Some(Ok(input)) = input else { return false };
         *elements = &input[..count];
     }
-    for (index, value) in output.iter_mut().enumerate() {
-        let mut terms = elements.iter().map(|elements| elements[index].widen());
-        let Some(first) = terms.next() else { return false };
-        *value = T::round(finish(terms.fold(first, &combine)));
-    }
+    vectorised(
+        #[inline(always)]
+        move || {
+            // In variables of their own they are known to lie apart.
+            let (output, elements) = (output, elements);
+            for (index, value) in output.iter_mut().enumerate() {
+                let mut terms = elements.iter().map(|elements| elements[index].widen());
+                let Some(first) = terms.next() else { return };
+                *value = T::round(finish(terms.fold(first, &combine)));
+            }
+        },
+    );
     true
 }
 
@@ -249,12 +260,23 @@ fn fold_into<T: Arithmetic>(
     };
     let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) else { return false };
     let Ok(input) = bytemuck::try_cast_slice::<u8, T>(input) else { return false };
-    for (value, input) in output.iter_mut().zip(input) {
-        let (own, other) = (value.widen(), input.widen());
-        let folded = if is_first { combine(other, own) } else { combine(own, other) };
-        *value = T::round(finish(folded));
-    }
+    vectorised(
+        #[inline(always)]
+        move || {
+            for (value, input) in output.iter_mut().zip(input) {
+                let (own, other) = (value.widen(), input.widen());
+                let folded = if is_first { combine(other, own) } else { combine(own, other) };
+                *value = T::round(finish(folded));
+            }
+        },
+    );
     true
+}
+
+/// Runs a loop with the best instructions that this processor has, which changes no bit.
+#[inline(always)]
+fn vectorised(work: impl FnOnce()) {
+    pulp::Arch::new().dispatch(work);
 }
 
 /// Folds by the caller's function.

@@ -29,6 +29,14 @@ impl Copying {
         self.streams
     }
 
+    /// Has the processor fetch `bytes`, which are read soon: its own guesses are late where streaming
+    /// stores keep memory busy.
+    pub(crate) fn expect(&self, bytes: &[u8]) {
+        if self.streams {
+            lines::prefetch(bytes);
+        }
+    }
+
     /// Copies `source` to `target`.
     ///
     /// # Panics
@@ -53,7 +61,9 @@ impl Drop for Copying {
 
 #[cfg(target_arch = "x86_64")]
 mod lines {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    use std::arch::x86_64::{
+        __m128i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
+    };
 
     /// Bytes of a cache line, which a processor writes as one if all of it is streamed at once.
     const LINE_BYTES: usize = 64;
@@ -81,6 +91,15 @@ mod lines {
         last.copy_from_slice(last_source);
     }
 
+    /// Fetches the lines of `bytes` into the caches.
+    pub(super) fn prefetch(bytes: &[u8]) {
+        for line in bytes.chunks(LINE_BYTES) {
+            // SAFETY: every x86-64 processor has the instruction, which reads and writes nothing
+            // that a program could see.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
+    }
+
     /// Orders all that was streamed before all that is stored from now on.
     pub(super) fn finish() {
         // SAFETY: every x86-64 processor has the instruction, which writes nothing.
@@ -93,6 +112,8 @@ mod lines {
     pub(super) fn stream(target: &mut [u8], source: &[u8]) {
         target.copy_from_slice(source);
     }
+
+    pub(super) fn prefetch(_: &[u8]) {}
 
     pub(super) fn finish() {}
 }

@@ -266,7 +266,7 @@ impl Extent {
     /// a processor reads ahead of its program does not end at every 4 KiB.
     fn collapse(&mut self) {
         let first = self.offset.next_multiple_of(HUGE_PAGE_BYTES);
-        let last = (self.offset + self.length).saturating_sub(HUGE_PAGE_BYTES);
+        let Some(last) = self.end().checked_sub(HUGE_PAGE_BYTES) else { return };
         for offset in (first..=last).step_by(HUGE_PAGE_BYTES) {
             let address = self.mapping.at(offset).cast();
             let page_bytes = rustix::param::page_size();

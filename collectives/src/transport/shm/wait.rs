@@ -19,9 +19,9 @@ pub(super) const BELL_WORDS: usize = 16;
 /// How a member waits before it sleeps, and what it does rather than wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Looks while nothing else is done.
+    /// Looks before others may run.
     spins: u32,
-    /// Looks between which others may run.
+    /// How often they may.
     yields: u32,
     copied_bytes: usize,
 }
@@ -33,10 +33,11 @@ impl Patience {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         if members <= processors {
             // About 250 us: four times what waking takes, as long as large operands keep one
-            // member longer than another.
-            Self { spins: 10_000, yields: 0, copied_bytes: 8 << 10 }
+            // member longer than another. Every 10 us another may run: it may be the one that is
+            // waited for, on this processor until the scheduler notices that there is a free one.
+            Self { spins: 400, yields: 25, copied_bytes: 8 << 10 }
         } else {
-            Self { spins: 0, yields: 100, copied_bytes: 64 << 10 }
+            Self { spins: 1, yields: 100, copied_bytes: 64 << 10 }
         }
     }
 
@@ -47,15 +48,12 @@ impl Patience {
 
     /// Looks until there is something to see, or for as long as patience lasts.
     pub(super) fn look<T>(self, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
-        for _ in 0..self.spins {
-            if let Some(value) = ready() {
-                return Some(value);
-            }
-            std::hint::spin_loop();
-        }
         for _ in 0..self.yields {
-            if let Some(value) = ready() {
-                return Some(value);
+            for _ in 0..self.spins {
+                if let Some(value) = ready() {
+                    return Some(value);
+                }
+                std::hint::spin_loop();
             }
             std::thread::yield_now();
         }
