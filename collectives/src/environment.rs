@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -22,6 +23,8 @@ pub const WORLD_SIZE: &str = "LOCKSTEP_WORLD_SIZE";
 pub const LOCAL_RANK: &str = "LOCKSTEP_LOCAL_RANK";
 /// How many processes of the job run on this host.
 pub const LOCAL_SIZE: &str = "LOCKSTEP_LOCAL_SIZE";
+/// How many processors those processes have together, where each is kept to some of its own.
+pub const LOCAL_PROCESSORS: &str = "LOCKSTEP_LOCAL_PROCESSORS";
 /// `host:port` of the rendezvous.
 pub const COORDINATOR: &str = "LOCKSTEP_COORDINATOR";
 /// `1` when the launcher hosts the coordinator; otherwise rank 0 does.
@@ -63,6 +66,9 @@ pub struct Environment {
     pub local_rank: u32,
     /// The processes on this host.
     pub local_size: u32,
+    /// The processors of those processes, if each is kept to some: else every one may use all that
+    /// this process may.
+    pub local_processors: Option<u32>,
     /// `host:port` of the rendezvous.
     pub coordinator: String,
     /// Whether the launcher hosts the coordinator. If not, rank 0 does, at
@@ -236,6 +242,9 @@ impl Environment {
             world_size,
             local_rank,
             local_size,
+            local_processors: variables
+                .parsed(LOCAL_PROCESSORS, "a number from 1")?
+                .map(NonZeroU32::get),
             coordinator: coordinator
                 .to_str()
                 .filter(|text| {
@@ -258,7 +267,7 @@ impl Environment {
             KeySource::Fd(descriptor) => (KEY_FD, descriptor.to_string().into()),
             KeySource::File(path) => (KEY_FILE, path.clone().into_os_string()),
         };
-        vec![
+        let mut variables = vec![
             (RANK, self.rank.0.to_string().into()),
             (WORLD_SIZE, self.world_size.to_string().into()),
             (LOCAL_RANK, self.local_rank.to_string().into()),
@@ -269,7 +278,10 @@ impl Environment {
             (ATTEMPT, self.attempt.0.to_string().into()),
             key,
             (DEVICES, self.devices.to_string().into()),
-        ]
+        ];
+        let processors = self.local_processors;
+        variables.extend(processors.map(|count| (LOCAL_PROCESSORS, count.to_string().into())));
+        variables
     }
 }
 
@@ -460,6 +472,7 @@ mod tests {
             world_size: 8,
             local_rank: 1,
             local_size: 4,
+            local_processors: Some(8),
             coordinator: "[fe80::1]:4321".into(),
             coordinator_hosted: true,
             job: JobId::new("train-7").unwrap(),
@@ -478,6 +491,7 @@ mod tests {
         for environment in [
             example(),
             Environment { key: KeySource::Fd(7), coordinator_hosted: false, ..example() },
+            Environment { local_processors: None, ..example() },
         ] {
             let variables = environment.variables().into_iter().collect();
             assert_eq!(read(&variables).unwrap(), Some(environment));
@@ -503,6 +517,7 @@ mod tests {
             (WORLD_SIZE, "0", "LOCKSTEP_WORLD_SIZE is \"0\", expected a number from 1"),
             (WORLD_SIZE, "", "LOCKSTEP_RANK is set but LOCKSTEP_WORLD_SIZE is not"),
             (LOCAL_RANK, "4", "expected a number below LOCKSTEP_LOCAL_SIZE, which is 4"),
+            (LOCAL_PROCESSORS, "0", "LOCKSTEP_LOCAL_PROCESSORS is \"0\", expected a number from 1"),
             (COORDINATOR, "localhost", "LOCKSTEP_COORDINATOR is \"localhost\", expected host:port"),
             (COORDINATOR, "localhost:70000", "expected host:port"),
             (COORDINATOR, "localhost:0", "expected host:port"),

@@ -167,6 +167,7 @@ impl World {
         choice: TransportChoice,
     ) -> Result<Self, WorldError> {
         let Environment { rank, world_size, coordinator, job, attempt, devices, .. } = environment;
+        let processors = environment.local_processors;
         let host = if environment.coordinator_hosted { "its launcher" } else { "rank 0" };
         tracing::info!(
             "{rank} of {world_size} with {devices} devices in {attempt} of job {job}, coordinated \
@@ -191,7 +192,7 @@ impl World {
             host: (!environment.coordinator_hosted).then_some(Rank(0)),
             timeout: limits.init,
         };
-        Self::enter(&options, coordinator, limits, choice)
+        Self::enter(&options, coordinator, limits, choice, processors)
     }
 
     /// Makes a job with processes that nobody launched as one: they find each other in `store`, by
@@ -232,7 +233,8 @@ impl World {
             timeout: limits.init,
         };
         if *rank != Rank(0) {
-            return Self::enter(&options(&meeting.ask(store, limits.init)?), None, limits, choice);
+            let options = options(&meeting.ask(store, limits.init)?);
+            return Self::enter(&options, None, limits, choice, None);
         }
         let (job, secret) = (JobId::random()?, JobSecret::generate()?);
         let named = format!("{}:0", meeting.host);
@@ -242,18 +244,21 @@ impl World {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             meeting.answer(scope, store, &invitation, limits.init, &is_over);
-            let world = Self::enter(&options(&invitation), Some(coordinator), limits, choice);
+            let options = options(&invitation);
+            let world = Self::enter(&options, Some(coordinator), limits, choice, None);
             is_over.store(true, Ordering::Relaxed);
             world
         })
     }
 
-    /// Joins a job, on whose rank 0 this process may host the rendezvous.
+    /// Joins a job, on whose rank 0 this process may host the rendezvous. `processors`: as
+    /// [`Environment::local_processors`].
     fn enter(
         options: &JoinOptions,
         coordinator: Option<Coordinator>,
         limits: Limits,
         choice: TransportChoice,
+        processors: Option<u32>,
     ) -> Result<Self, WorldError> {
         let JoinOptions { rank, secret, .. } = options;
         let (session, socket) = Session::join(options)?;
@@ -270,7 +275,7 @@ impl World {
         let shared = shared_memory::agree(&session, secret, choice, limits.init);
         let (sharing, segment) = shared.map_err(WorldError::Sharing)?;
         tracing::info!("{rank} reaches {}", sharing.describe(*rank, &topology));
-        let transport = share(transport, *rank, &topology, &sharing, segment.as_ref());
+        let transport = share(transport, *rank, &topology, &sharing, segment.as_ref(), processors);
         let recorder = Arc::new(FlightRecorder::new());
         report_flights(&session, &recorder, &transport);
         let world = Self {
@@ -353,7 +358,7 @@ impl World {
         let topology = Arc::new(Topology::solo(devices));
         let transport: Arc<dyn Transport> = Arc::new(LocalTransport::new(devices));
         let (sharing, segment) = shared_memory::alone(devices, choice);
-        let transport = share(transport, rank, &topology, &sharing, segment.as_ref());
+        let transport = share(transport, rank, &topology, &sharing, segment.as_ref(), None);
         let recorder = Arc::new(FlightRecorder::new());
         Self {
             communicators: communicators(rank, &topology, &transport, &recorder, limits),
@@ -389,12 +394,13 @@ fn share(
     topology: &Topology,
     sharing: &Sharing,
     segment: Option<&Arc<Segment>>,
+    processors: Option<u32>,
 ) -> Arc<dyn Transport> {
     let Some(segment) = segment else { return transport };
     let ranks: Vec<Rank> =
         topology.neighbours_of(rank).filter(|peer| sharing.shares(rank, *peer)).collect();
     let members = ranks.iter().map(|rank| topology.members_of(*rank).len()).sum();
-    Arc::new(ShmTransport::new(transport, Arc::clone(segment), ranks, members))
+    Arc::new(ShmTransport::new(transport, Arc::clone(segment), ranks, members, processors))
 }
 
 /// Those of the members of `rank`, in order.

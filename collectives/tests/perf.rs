@@ -47,6 +47,7 @@ impl Job {
             world_size: self.world_size,
             local_rank: rank,
             local_size: self.world_size,
+            local_processors: None,
             coordinator: self.coordinator.address().to_string(),
             coordinator_hosted: true,
             job: JobId::new("perf").unwrap(),

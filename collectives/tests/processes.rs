@@ -151,6 +151,7 @@ fn job<const N: usize>(
         world_size,
         local_rank: rank,
         local_size: world_size,
+        local_processors: None,
         coordinator: coordinator.to_string(),
         coordinator_hosted: hosted,
         job: JobId::new("processes").unwrap(),

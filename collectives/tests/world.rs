@@ -66,6 +66,7 @@ impl Job {
             world_size,
             local_rank: rank,
             local_size: world_size,
+            local_processors: None,
             coordinator: self.address.to_string(),
             coordinator_hosted: self.coordinator.is_some(),
             job: JobId::new("world").unwrap(),

@@ -9,6 +9,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand};
 use lockstep_collectives::parse_duration;
 
+use crate::binding::BindTo;
+
 /// Starts the processes of a Lockstep job and answers for them.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, propagate_version = false)]
@@ -79,6 +81,11 @@ pub(crate) struct RunArgs {
     /// Start the processes in DIR. A relative path of the program is looked up from there.
     #[arg(long, value_name = "DIR")]
     pub(crate) wdir: Option<PathBuf>,
+
+    /// Keep each process to processors of its own: `core` gives every one an equal share of those
+    /// that the launcher may use. Processes that outnumber them share one with others.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = BindTo::None)]
+    pub(crate) bind_to: BindTo,
 
     /// Begin each line of output with `[rank] `. Default: when there are several processes and
     /// the output goes to a terminal.
@@ -190,6 +197,7 @@ mod tests {
             &["-n", "two", "prog"],
             &["-n", "1", "-d", "0", "prog"],
             &["-n", "1", "--bogus", "prog"],
+            &["-n", "1", "--bind-to", "moon", "prog"],
             &["-n", "1", "--timeout", "soon", "prog"],
             &["-n", "1", "-x", "=v", "prog"],
         ] {

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod binding;
 mod cli;
 mod exit;
 mod external;

@@ -21,6 +21,7 @@ use rustix::process::{
 };
 use signal_hook::consts::SIGPIPE;
 
+use crate::binding::Shares;
 use crate::exit;
 use crate::output::{Kind, Origin, Stream};
 use crate::relay::{RelaySocket, Relays};
@@ -42,6 +43,9 @@ pub(crate) enum StartError {
     /// The program cannot be executed.
     #[error("cannot execute {}: {source}{}", program.display(), hint(program, source))]
     Execute { program: OsString, source: io::Error },
+    /// The process cannot be kept to its processors.
+    #[error("cannot keep {rank} to processors of its own: {source}; --bind-to none does without")]
+    Bind { rank: Rank, source: io::Error },
     /// The process that is to hold its output does not.
     #[error("cannot have the output of {rank} carried by a relay process: {source}")]
     Relay { rank: Rank, source: io::Error },
@@ -68,9 +72,10 @@ impl StartError {
                 }
                 _ => exit::CANNOT_EXECUTE,
             },
-            Self::Relay { .. } | Self::Watch { .. } | Self::TooManyFiles { .. } => {
-                exit::LAUNCHER_ERROR
-            }
+            Self::Bind { .. }
+            | Self::Relay { .. }
+            | Self::Watch { .. }
+            | Self::TooManyFiles { .. } => exit::LAUNCHER_ERROR,
         }
     }
 }
@@ -137,16 +142,19 @@ impl Processes {
 
     /// Starts the process of `rank` in a group of its own, with nothing to read on stdin.
     ///
-    /// `place` is what tells it from the others, as environment variables.
+    /// `place` is what tells it from the others, as environment variables; `shares` are of the
+    /// processors that it is kept to.
     ///
     /// # Errors
-    /// When the program cannot be executed or the process cannot be watched: it does not run then.
+    /// When the program cannot be executed or the process cannot be kept or watched: it does not run
+    /// then.
     /// When nobody can carry its output.
     pub(crate) fn start(
         &mut self,
         rank: Rank,
         program: &Program<'_>,
         place: Vec<(&'static str, OsString)>,
+        shares: Option<&Shares>,
     ) -> Result<[Stream; 2], StartError> {
         let mut command = Command::new(program.path);
         command
@@ -162,7 +170,10 @@ impl Processes {
             command.current_dir(wdir);
         }
         let execute = |source| StartError::Execute { program: program.path.to_owned(), source };
+        let kept = shares.map(|shares| shares.keep(rank.0)).transpose();
+        let kept = kept.map_err(|source| StartError::Bind { rank, source })?;
         let mut child = command.spawn().map_err(execute)?;
+        drop(kept);
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(execute(io::Error::other("its output is not piped")));
         };

@@ -21,6 +21,7 @@ use rustix::process::Signal;
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
 
+use crate::binding::{BindTo, Shares};
 use crate::cli::{Export, RunArgs};
 use crate::exit;
 use crate::flight;
@@ -130,11 +131,18 @@ impl Running {
         let program = Program { path, arguments, wdir, variables: &variables };
         let mut processes = Processes::new(world_size, holder)?;
         let mut streams = Vec::<Stream>::new();
+        let shares = match args.bind_to {
+            BindTo::None => None,
+            BindTo::Core => {
+                Some(Shares::among(world_size).context("cannot see which processors there are")?)
+            }
+        };
         let place = |rank: Rank| Environment {
             rank,
             world_size,
             local_rank: rank.0,
             local_size: world_size,
+            local_processors: shares.as_ref().map(Shares::processors),
             coordinator: coordinator.address().to_string(),
             coordinator_hosted: true,
             job: directory.job().clone(),
@@ -144,7 +152,7 @@ impl Running {
         };
         let mut failure = None;
         for rank in (0..world_size).map(Rank) {
-            match processes.start(rank, &program, place(rank).variables()) {
+            match processes.start(rank, &program, place(rank).variables(), shares.as_ref()) {
                 Ok(pipes) => {
                     streams.extend(pipes);
                     job.handle(Event::Started(rank), Instant::now());

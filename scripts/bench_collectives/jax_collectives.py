@@ -1,8 +1,8 @@
 """Measures JAX's collectives as lockstep-perf measures ours: on its own CPU devices by Gloo, or on
 Lockstep's in a job of `lockstep run`, by what JAX_PLATFORMS says.
 
-    jax_collectives.py [--coordinator HOST:PORT --rank RANK --ranks RANKS] --warm-up CALLS
-        COLLECTIVE:SIZE:ITERATIONS...
+    jax_collectives.py [--coordinator HOST:PORT --rank RANK --ranks RANKS]
+        COLLECTIVE:SIZE:ITERATIONS:WARM_UP...
 
 One device in each process. A measurement is one call of the jitted collective under shard_map,
 until its result is ready; the array is made and the program compiled before. What would take
@@ -101,7 +101,6 @@ def arguments():
     parser.add_argument("--coordinator")
     parser.add_argument("--rank", type=int)
     parser.add_argument("--ranks", type=int)
-    parser.add_argument("--warm-up", type=int, required=True)
     parser.add_argument("measurements", nargs="+")
     return parser.parse_args()
 
@@ -117,9 +116,9 @@ def main():
     sharded = NamedSharding(mesh, PartitionSpec("ranks"))
     found = []
     for measurement in options.measurements:
-        collective, size, iterations = measurement.split(":")
-        found.append(measure(
-            collective, int(size), options.warm_up, int(iterations), mesh, sharded))
+        collective, *numbers = measurement.split(":")
+        size, iterations, warm_up = map(int, numbers)
+        found.append(measure(collective, size, warm_up, iterations, mesh, sharded))
     if jax.process_index() == 0:
         print(json.dumps(found), flush=True)
 

@@ -2,7 +2,7 @@
  * written before, one barrier and then free-running iterations, each timed; the figures are those
  * of the rank whose mean is greatest. Results are checked once, element for element.
  *
- *   mpi_collectives WARM_UP COLLECTIVE:SIZE:ITERATIONS...
+ *   mpi_collectives COLLECTIVE:SIZE:ITERATIONS:WARM_UP...
  *
  * SIZE is the bytes of the larger side. What would take longer than BUDGET_S runs fewer
  * iterations, at least LEAST_ITERATIONS; how many is in the output. Rank 0 prints one JSON list. */
@@ -88,15 +88,17 @@ static void measure(enum collective collective, int warm_up, int iterations, siz
     last = now;
   }
 
+  // Before the check, which would keep a processor from ranks that are still measuring.
+  struct { double mean; int rank; } mine = {0, rank}, slowest;
+  for (int i = 0; i < iterations; i++) mine.mean += samples[i] / iterations;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+
   memset(output, 0xff, outputs * sizeof(float));
   run(collective, input, output, (int)count);
   long wrong = 0, all_wrong = 0;
   for (size_t i = 0; i < outputs; i++) wrong += output[i] != expected(collective, i, count);
   MPI_Allreduce(&wrong, &all_wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 
-  struct { double mean; int rank; } mine = {0, rank}, slowest;
-  for (int i = 0; i < iterations; i++) mine.mean += samples[i] / iterations;
-  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
   qsort(samples, (size_t)iterations, sizeof(double), by_value);
   double median = samples[(iterations - 1) / 2];
   MPI_Bcast(&median, 1, MPI_DOUBLE, slowest.rank, MPI_COMM_WORLD);
@@ -113,18 +115,17 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int warm_up = argc > 1 ? atoi(argv[1]) : 0;
-  if (argc < 3 || warm_up < 1)
-    fail("usage: mpi_collectives WARM_UP COLLECTIVE:SIZE:ITERATIONS...");
-  for (int i = 2; i < argc; i++) {
+  if (argc < 2) fail("usage: mpi_collectives COLLECTIVE:SIZE:ITERATIONS:WARM_UP...");
+  for (int i = 1; i < argc; i++) {
     char name[32];
     size_t size;
-    int iterations, collective = 0;
-    if (sscanf(argv[i], "%31[^:]:%zu:%d", name, &size, &iterations) != 3 || iterations < 1)
-      fail("a measurement is COLLECTIVE:SIZE:ITERATIONS");
+    int iterations, warm_up, collective = 0;
+    int found = sscanf(argv[i], "%31[^:]:%zu:%d:%d", name, &size, &iterations, &warm_up);
+    if (found != 4 || iterations < 1 || warm_up < 1)
+      fail("a measurement is COLLECTIVE:SIZE:ITERATIONS:WARM_UP");
     while (collective < COLLECTIVES && strcmp(name, names[collective]) != 0) collective++;
     if (collective == COLLECTIVES) fail("there is all_reduce, all_gather and all_to_all");
-    if (rank == 0) printf("%s", i == 2 ? "[" : ", ");
+    if (rank == 0) printf("%s", i == 1 ? "[" : ", ");
     measure((enum collective)collective, warm_up, iterations, size);
   }
   if (rank == 0) printf("]\n");

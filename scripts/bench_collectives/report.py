@@ -26,7 +26,8 @@ def heading(run):
         f"{versions}.{absent}\n\n"
         "Times are in microseconds: medians over rounds of the mean time of the slowest rank. A "
         "size is that of the larger side, f32, out of place; every result was checked. A ratio "
-        "says how many times as fast as the other Lockstep is. Two hosts are two network "
+        "says how many times as fast as the other Lockstep is. On one host the ranks of all but JAX "
+        "are kept to cores. Two hosts are two network "
         "namespaces; Lockstep's bytes between them are encrypted, those of the others are not."
     )
 

@@ -32,8 +32,8 @@ def environment(release, platform="lockstep"):
 
 def measure(peer, release):
     """For each size, what the rank says whose mean is greatest."""
-    calls = [f"all_reduce:{size}:{count}" for size, count in CALLS.items()]
-    words = [sys.executable, str(PROGRAM), "--warm-up", str(WARM_UP), *calls]
+    calls = [f"all_reduce:{size}:{count}:{WARM_UP}" for size, count in CALLS.items()]
+    words = [sys.executable, str(PROGRAM), *calls]
     if peer == OURS:
         job = [str(release / "lockstep"), "run", "-n", str(RANKS), "--no-tag", *words]
         said = finish([job], lambda _: environment(release))

@@ -90,6 +90,7 @@ impl Job {
             world_size,
             local_rank: rank,
             local_size: world_size,
+            local_processors: None,
             coordinator: coordinator.to_string(),
             coordinator_hosted: true,
             job: job.clone(),

@@ -123,7 +123,8 @@ pub(crate) fn shm_on(devices: &[u32], hosts: &[u64]) -> Quic {
             placed.push((*rank, Arc::clone(&segment)));
             let transport = &mut quic.transports[rank.0 as usize];
             let network = Arc::clone(transport);
-            *transport = Arc::new(ShmTransport::new(network, segment, ranks.clone(), members));
+            *transport =
+                Arc::new(ShmTransport::new(network, segment, ranks.clone(), members, None));
         }
     }
     placed.sort_by_key(|(rank, _)| *rank);

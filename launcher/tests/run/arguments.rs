@@ -106,6 +106,38 @@ fn each_process_finds_its_place() {
     }
 }
 
+/// As many processes as the test may use processors have one each; one more shares one.
+#[test]
+fn processes_are_kept_to_processors_of_their_own() {
+    let count = rustix::thread::sched_getaffinity(None).unwrap().count();
+    // One line for each process: the processors that it may use, and how many all of them have.
+    let kept = |processes: u32, to: &str| {
+        let script = "echo $(sed -n 's/Cpus_allowed_list://p' /proc/self/status) \
+                      of ${LOCKSTEP_LOCAL_PROCESSORS:-all}";
+        let processes = processes.to_string();
+        let words = ["-n", &processes, "--bind-to", to, "--no-tag", "sh", "-c", script];
+        let output = run(&words);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let mut lines: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let running = std::thread::available_parallelism().unwrap().get();
+    let is_single = |line: &String| {
+        let (processor, all) = line.split_once(" of ").unwrap();
+        processor.parse::<u32>().is_ok() && all == running.min(count as usize).to_string()
+    };
+    let mut own = kept(count, "core");
+    assert!(own.iter().all(is_single), "{own:?}");
+    let mut shared = kept(count + 1, "core");
+    assert_eq!(shared.len(), count as usize + 1);
+    own.dedup();
+    shared.dedup();
+    assert_eq!(own.len(), count as usize);
+    assert_eq!(shared, own);
+    assert!(kept(2, "none").iter().all(|line| line.ends_with(" of all")));
+}
+
 fn own((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }

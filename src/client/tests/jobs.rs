@@ -42,6 +42,7 @@ fn job<T: Send>(
             world_size,
             local_rank: rank,
             local_size: world_size,
+            local_processors: None,
             coordinator: coordinator.address().to_string(),
             coordinator_hosted: true,
             job: job.clone(),

@@ -149,6 +149,8 @@ impl Run<'_> {
         mut operands: Operands,
     ) -> Result<Row, CollectiveError> {
         let samples = self.time(&mut operands)?;
+        // Before the check, which would keep a processor from ranks that are still measuring.
+        let (slowest, samples_us) = self.slowest(&samples)?;
         let mut wrong = None;
         let Cli { check, corrupt, .. } = *self.bench.cli;
         if check {
@@ -159,7 +161,6 @@ impl Run<'_> {
             }
             wrong = Some(operands.wrong());
         }
-        let (slowest, samples_us) = self.slowest(&samples)?;
         let wrong = wrong.map(|wrong| self.sum(wrong)).transpose()?;
         Ok(Row { extent, placement, slowest, samples_us, wrong })
     }

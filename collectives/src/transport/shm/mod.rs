@@ -41,15 +41,18 @@ impl ShmTransport {
     /// Groups within `ranks` run in `segment`, others over `network`.
     ///
     /// `ranks` are those that have the segment, the same on each of them; `members` is how many
-    /// members they have, all together: whether a wait may keep a processor busy depends on it.
+    /// members they have, all together, and `processors` how many processors, if each has some of
+    /// its own: whether a wait may keep a processor busy depends on it.
     pub fn new(
         network: Arc<dyn Transport>,
         segment: Arc<Segment>,
         mut ranks: Vec<Rank>,
         members: usize,
+        processors: Option<u32>,
     ) -> Self {
         ranks.sort_unstable();
-        Self { network, segment, ranks, patience: Patience::among(members) }
+        let processors = processors.and_then(|count| usize::try_from(count).ok());
+        Self { network, segment, ranks, patience: Patience::among(members, processors) }
     }
 
     fn has_segment(&self, member: Member) -> bool {
