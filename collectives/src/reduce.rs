@@ -12,7 +12,6 @@ mod partial;
 
 use bytemuck::Zeroable;
 use half::{bf16, f16};
-use smallvec::SmallVec;
 
 use complex::Complex;
 use minifloat::{F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
@@ -30,12 +29,21 @@ const TILE_ELEMENTS: usize = 512;
 /// Bytes that the caller's function gets at a time, unless one element has more.
 const BLOCK_BYTES: usize = 4096;
 
-/// Words folded at a time where the result goes past the caches: until it does, it is in the first.
-/// Few, so that memory is read and written by turns that are shorter than its queues.
-const STREAMED_WORDS: usize = 128;
+/// Bytes folded at a time where the result goes past the caches: so few that memory is read and
+/// written by turns which are shorter than its queues.
+const STREAMED_BYTES: usize = 1024;
+
+/// How far before they are needed bytes are fetched meanwhile.
+const AHEAD_BYTES: usize = 2048;
 
 /// One operand of a fold; `None` is the one that the output holds before.
 pub(crate) type Source<'a> = Option<&'a [u8]>;
+
+/// Where a fold goes.
+struct Output<'a> {
+    bytes: &'a mut [u8],
+    copying: Copying,
+}
 
 /// Folds `inputs`, the first to the last, into `output`.
 ///
@@ -51,43 +59,7 @@ pub(crate) fn fold(
     inputs: &[Source<'_>],
     output: &mut [u8],
 ) {
-    let lengths = inputs.iter().flatten().map(|input| input.len());
-    assert!(lengths.into_iter().all(|length| length == output.len()), "operands differ in length");
-    assert!(operator.supports(element), "{element} has no {operator:?}");
-    let reduction = match operator {
-        Operator::Named(reduction) => *reduction,
-        Operator::Function(function) => return fold_blocks(element, function, inputs, output),
-    };
-    match element {
-        ElementType::Bool => fold_integers::<Bool>(reduction, inputs, output),
-        ElementType::I8 => fold_integers::<i8>(reduction, inputs, output),
-        ElementType::I16 => fold_integers::<i16>(reduction, inputs, output),
-        ElementType::I32 => fold_integers::<i32>(reduction, inputs, output),
-        ElementType::I64 => fold_integers::<i64>(reduction, inputs, output),
-        ElementType::U8 => fold_integers::<u8>(reduction, inputs, output),
-        ElementType::U16 => fold_integers::<u16>(reduction, inputs, output),
-        ElementType::U32 => fold_integers::<u32>(reduction, inputs, output),
-        ElementType::U64 => fold_integers::<u64>(reduction, inputs, output),
-        ElementType::I2 => fold_integers::<Narrow<2, true>>(reduction, inputs, output),
-        ElementType::I4 => fold_integers::<Narrow<4, true>>(reduction, inputs, output),
-        ElementType::U2 => fold_integers::<Narrow<2, false>>(reduction, inputs, output),
-        ElementType::U4 => fold_integers::<Narrow<4, false>>(reduction, inputs, output),
-        ElementType::F16 => fold_reals::<f16>(reduction, inputs, output),
-        ElementType::BF16 => fold_reals::<bf16>(reduction, inputs, output),
-        ElementType::F32 => fold_reals::<f32>(reduction, inputs, output),
-        ElementType::F64 => fold_reals::<f64>(reduction, inputs, output),
-        ElementType::F8E3M4 => fold_reals::<F8E3M4>(reduction, inputs, output),
-        ElementType::F8E4M3 => fold_reals::<F8E4M3>(reduction, inputs, output),
-        ElementType::F8E4M3FN => fold_reals::<F8E4M3FN>(reduction, inputs, output),
-        ElementType::F8E4M3B11FNUZ => fold_reals::<F8E4M3B11FNUZ>(reduction, inputs, output),
-        ElementType::F8E4M3FNUZ => fold_reals::<F8E4M3FNUZ>(reduction, inputs, output),
-        ElementType::F8E5M2 => fold_reals::<F8E5M2>(reduction, inputs, output),
-        ElementType::F8E5M2FNUZ => fold_reals::<F8E5M2FNUZ>(reduction, inputs, output),
-        ElementType::C64 => fold_complex::<Complex<f32>>(reduction, inputs, output),
-        ElementType::C128 => fold_complex::<Complex<f64>>(reduction, inputs, output),
-        // No reduction has them, which was checked above.
-        ElementType::Opaque { .. } => {}
-    }
+    fold_shared(element, operator, inputs, output, 0);
 }
 
 /// As [`fold`], for results of which the members of a host write `written_bytes`, all together.
@@ -98,32 +70,50 @@ pub(crate) fn fold_shared(
     output: &mut [u8],
     written_bytes: usize,
 ) {
-    let copying = Copying::of(written_bytes);
-    let room_bytes = STREAMED_WORDS * size_of::<u64>();
-    let block_bytes = room_bytes - room_bytes % element.size_bytes().max(1);
-    if !copying.streams() || block_bytes == 0 {
-        return fold(element, operator, inputs, output);
-    }
-    let mut block = [0_u64; STREAMED_WORDS];
-    let block: &mut [u8] = bytemuck::cast_slice_mut(&mut block);
-    for (index, output) in output.chunks_mut(block_bytes).enumerate() {
-        let range = index * block_bytes..index * block_bytes + output.len();
-        let block = &mut block[..output.len()];
-        let whole = &*output;
-        for next in inputs.iter().flatten().filter_map(|input| input.get(range.end..)) {
-            copying.expect(&next[..next.len().min(block_bytes)]);
-        }
-        let tiles =
-            inputs.iter().map(|input| Some(input.map_or(whole, |input| &input[range.clone()])));
-        fold(element, operator, &tiles.collect::<SmallVec<[_; 8]>>(), block);
-        copying.copy(output, block);
+    let lengths = inputs.iter().flatten().map(|input| input.len());
+    assert!(lengths.into_iter().all(|length| length == output.len()), "operands differ in length");
+    assert!(operator.supports(element), "{element} has no {operator:?}");
+    let reduction = match operator {
+        Operator::Named(reduction) => *reduction,
+        Operator::Function(function) => return fold_blocks(element, function, inputs, output),
+    };
+    let result = &mut Output { bytes: output, copying: Copying::of(written_bytes) };
+    match element {
+        ElementType::Bool => fold_integers::<Bool>(reduction, inputs, result),
+        ElementType::I8 => fold_integers::<i8>(reduction, inputs, result),
+        ElementType::I16 => fold_integers::<i16>(reduction, inputs, result),
+        ElementType::I32 => fold_integers::<i32>(reduction, inputs, result),
+        ElementType::I64 => fold_integers::<i64>(reduction, inputs, result),
+        ElementType::U8 => fold_integers::<u8>(reduction, inputs, result),
+        ElementType::U16 => fold_integers::<u16>(reduction, inputs, result),
+        ElementType::U32 => fold_integers::<u32>(reduction, inputs, result),
+        ElementType::U64 => fold_integers::<u64>(reduction, inputs, result),
+        ElementType::I2 => fold_integers::<Narrow<2, true>>(reduction, inputs, result),
+        ElementType::I4 => fold_integers::<Narrow<4, true>>(reduction, inputs, result),
+        ElementType::U2 => fold_integers::<Narrow<2, false>>(reduction, inputs, result),
+        ElementType::U4 => fold_integers::<Narrow<4, false>>(reduction, inputs, result),
+        ElementType::F16 => fold_reals::<f16>(reduction, inputs, result),
+        ElementType::BF16 => fold_reals::<bf16>(reduction, inputs, result),
+        ElementType::F32 => fold_reals::<f32>(reduction, inputs, result),
+        ElementType::F64 => fold_reals::<f64>(reduction, inputs, result),
+        ElementType::F8E3M4 => fold_reals::<F8E3M4>(reduction, inputs, result),
+        ElementType::F8E4M3 => fold_reals::<F8E4M3>(reduction, inputs, result),
+        ElementType::F8E4M3FN => fold_reals::<F8E4M3FN>(reduction, inputs, result),
+        ElementType::F8E4M3B11FNUZ => fold_reals::<F8E4M3B11FNUZ>(reduction, inputs, result),
+        ElementType::F8E4M3FNUZ => fold_reals::<F8E4M3FNUZ>(reduction, inputs, result),
+        ElementType::F8E5M2 => fold_reals::<F8E5M2>(reduction, inputs, result),
+        ElementType::F8E5M2FNUZ => fold_reals::<F8E5M2FNUZ>(reduction, inputs, result),
+        ElementType::C64 => fold_complex::<Complex<f32>>(reduction, inputs, result),
+        ElementType::C128 => fold_complex::<Complex<f64>>(reduction, inputs, result),
+        // No reduction has them, which was checked above.
+        ElementType::Opaque { .. } => {}
     }
 }
 
 fn fold_integers<T: Arithmetic + Ordered + Bitwise>(
     reduction: Reduction,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) {
     match reduction {
         Reduction::Sum => fold_by::<T>(T::sum, inputs, output),
@@ -141,7 +131,7 @@ fn fold_integers<T: Arithmetic + Ordered + Bitwise>(
 fn fold_reals<T: Arithmetic + Ordered + Divide>(
     reduction: Reduction,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) {
     match reduction {
         Reduction::Min => fold_by::<T>(T::min, inputs, output),
@@ -153,7 +143,7 @@ fn fold_reals<T: Arithmetic + Ordered + Divide>(
 fn fold_complex<T: Arithmetic + Divide>(
     reduction: Reduction,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) {
     match reduction {
         Reduction::Sum => fold_by::<T>(T::sum, inputs, output),
@@ -170,7 +160,7 @@ fn fold_complex<T: Arithmetic + Divide>(
 fn fold_by<T: Arithmetic>(
     combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) {
     fold_then::<T>(combine, std::convert::identity, inputs, output);
 }
@@ -180,7 +170,7 @@ fn fold_then<T: Arithmetic>(
     combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
     finish: impl Fn(T::Accumulator) -> T::Accumulator,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) {
     let whole = fold_into::<T>(&combine, &finish, inputs, output)
         || fold_whole::<T, 2>(&combine, &finish, inputs, output)
@@ -193,7 +183,8 @@ fn fold_then<T: Arithmetic>(
     let mut accumulator = [T::Accumulator::zeroed(); TILE_ELEMENTS];
     let mut scratch = [T::zeroed(); TILE_ELEMENTS];
     let tile_bytes = TILE_ELEMENTS * size_of::<T>();
-    for (index, output) in output.chunks_mut(tile_bytes).enumerate() {
+    let Output { bytes, copying } = output;
+    for (index, output) in bytes.chunks_mut(tile_bytes).enumerate() {
         let range = index * tile_bytes..index * tile_bytes + output.len();
         let accumulator = &mut accumulator[..output.len() / size_of::<T>()];
         let tile = first.map_or(&*output, |first| &first[range.clone()]);
@@ -209,7 +200,7 @@ fn fold_then<T: Arithmetic>(
         for (value, sum) in scratch.iter_mut().zip(&*accumulator) {
             *value = T::round(finish(*sum));
         }
-        output.copy_from_slice(&bytemuck::cast_slice(&scratch)[..output.len()]);
+        copying.copy(output, &bytemuck::cast_slice(&scratch)[..output.len()]);
     }
 }
 
@@ -219,9 +210,10 @@ fn fold_whole<T: Arithmetic, const N: usize>(
     combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
     finish: impl Fn(T::Accumulator) -> T::Accumulator,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) -> bool {
-    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) else { return false };
+    let Output { bytes, copying } = output;
+    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(bytes) else { return false };
     let Ok(inputs) = <&[Source<'_>; N]>::try_from(inputs) else { return false };
     let count = output.len();
     let mut elements = [&[][..]; N];
@@ -230,19 +222,52 @@ fn fold_whole<T: Arithmetic, const N: usize>(
         let Some(Ok(input)) = input else { return false };
         *elements = &input[..count];
     }
+    if !copying.streams() {
+        vectorised(
+            #[inline(always)]
+            move || fold_elements(output, elements, combine, finish),
+        );
+        return true;
+    }
+    // More than two fold what is that long by chunks, each of which stays in a cache.
+    if N != 2 {
+        return false;
+    }
     vectorised(
         #[inline(always)]
         move || {
-            // In variables of their own they are known to lie apart.
-            let (output, elements) = (output, elements);
-            for (index, value) in output.iter_mut().enumerate() {
-                let mut terms = elements.iter().map(|elements| elements[index].widen());
-                let Some(first) = terms.next() else { return };
-                *value = T::round(finish(terms.fold(first, &combine)));
+            let mut block = [T::zeroed(); TILE_ELEMENTS];
+            let length = (STREAMED_BYTES / size_of::<T>()).clamp(1, TILE_ELEMENTS);
+            let ahead = AHEAD_BYTES / size_of::<T>();
+            for (index, output) in output.chunks_mut(length).enumerate() {
+                let range = index * length..index * length + output.len();
+                for elements in elements {
+                    let expected = elements.get(range.start + ahead..range.end + ahead);
+                    copying.expect(bytemuck::cast_slice(expected.unwrap_or_default()));
+                }
+                let block = &mut block[..output.len()];
+                let elements = elements.map(|elements| &elements[range.clone()]);
+                fold_elements(block, elements, &combine, &finish);
+                copying.copy(bytemuck::cast_slice_mut(output), bytemuck::cast_slice(block));
             }
         },
     );
     true
+}
+
+/// Folds `elements`, which are as many of each input as of the output.
+#[inline(always)]
+fn fold_elements<T: Arithmetic, const N: usize>(
+    output: &mut [T],
+    elements: [&[T]; N],
+    combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
+    finish: impl Fn(T::Accumulator) -> T::Accumulator,
+) {
+    for (index, value) in output.iter_mut().enumerate() {
+        let mut terms = elements.iter().map(|elements| elements[index].widen());
+        let Some(first) = terms.next() else { return };
+        *value = T::round(finish(terms.fold(first, &combine)));
+    }
 }
 
 /// Folds one of two inputs into the other, in one pass; whether it did: both are aligned, and the
@@ -251,14 +276,14 @@ fn fold_into<T: Arithmetic>(
     combine: impl Fn(T::Accumulator, T::Accumulator) -> T::Accumulator,
     finish: impl Fn(T::Accumulator) -> T::Accumulator,
     inputs: &[Source<'_>],
-    output: &mut [u8],
+    output: &mut Output<'_>,
 ) -> bool {
     let (input, is_first) = match inputs {
         [Some(first), None] => (first, true),
         [None, Some(second)] => (second, false),
         _ => return false,
     };
-    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) else { return false };
+    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output.bytes) else { return false };
     let Ok(input) = bytemuck::try_cast_slice::<u8, T>(input) else { return false };
     vectorised(
         #[inline(always)]
@@ -456,6 +481,9 @@ mod tests {
             let operator = Operator::from(reduction);
             let mut whole = vec![0; count * size];
             fold(element, &operator, &inputs, &mut whole);
+            let mut streamed = vec![0; count * size];
+            fold_shared(element, &operator, &inputs, &mut streamed, usize::MAX);
+            prop_assert_eq!(&streamed, &whole, "past the caches");
             for (index, value) in whole.chunks(size).enumerate() {
                 let one: Vec<Source<'_>> =
                     inputs.iter().map(|input| Some(&(*input)?[index * size..][..size])).collect();
