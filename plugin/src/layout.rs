@@ -15,7 +15,8 @@ pub(crate) fn read(caller: &Caller, at: *mut c_void, rank: usize) -> Result<Layo
     if at.is_null() {
         return Ok(Layout::row_major(rank));
     }
-    let layout: PJRT_Buffer_MemoryLayout = caller.structure(at, "layout")?;
+    // All versions have the same fields, and jaxlib leaves the size of the structure unset.
+    let layout: PJRT_Buffer_MemoryLayout = caller.item(at, "layout")?;
     if layout.r#type != layout_type::TILED {
         return Err(Status::unimplemented("layouts by strides"));
     }

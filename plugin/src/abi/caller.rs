@@ -126,6 +126,21 @@ impl Caller {
         Ok(unsafe { std::slice::from_raw_parts(at.cast(), len) })
     }
 
+    /// A copy of a value.
+    ///
+    /// # Errors
+    /// As [`Caller::bytes`].
+    pub(crate) fn item<T: Plain>(&self, at: *const c_void, what: &str) -> Result<T> {
+        let bytes = self.bytes(at, size_of::<T>(), what)?;
+        let mut item = T::ZERO;
+        // SAFETY: both are as many bytes, and any bytes are a value of `T`.
+        unsafe {
+            let to = (&raw mut item).cast::<u8>();
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+        Ok(item)
+    }
+
     /// A copy of `count` values.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::Mutex;
 
 use super::*;
+use crate::layout::row_major;
 
 #[test]
 fn no_slot_is_empty_and_what_is_missing_says_its_name() {
@@ -106,6 +107,34 @@ fn strides_of_any_sign_are_followed_and_host_memory_is_the_callers_again() {
     assert_eq!(code, 3);
     let (code, _) = client.strided(0, &[i64::MAX], &host, &[i64::MAX]).unwrap_err();
     assert_eq!(code, 3);
+}
+
+/// jaxlib leaves `struct_size` of a layout as it finds it: the layout is read whatever it says.
+#[test]
+fn a_layout_is_read_whatever_size_it_says_it_has() {
+    let client = Client::new(1);
+    let numbers: Vec<f32> = (0..6_u8).map(f32::from).collect();
+    let buffer = client.buffer(0, &[2, 3], &numbers);
+    for (minor_to_major, expected) in
+        [([1_i64, 0], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), ([0, 1], [0.0, 3.0, 1.0, 4.0, 2.0, 5.0])]
+    {
+        for struct_size in [0, 1, 16, 24, 40, 76, 80, usize::MAX] {
+            let mut layout =
+                ffi::PJRT_Buffer_MemoryLayout { struct_size, ..row_major(&minor_to_major) };
+            layout.tiled.struct_size = struct_size;
+            let mut found = [f32::NAN; 6];
+            let mut args = ffi::PJRT_Buffer_ToHostBuffer_Args {
+                src: buffer,
+                host_layout: (&raw mut layout).cast(),
+                dst: found.as_mut_ptr().cast(),
+                dst_size: size_of_val(&found),
+                ..new()
+            };
+            call(api().PJRT_Buffer_ToHostBuffer, &mut args).unwrap();
+            await_event(args.event).unwrap();
+            assert_eq!(found, expected, "{minor_to_major:?}, struct_size {struct_size}");
+        }
+    }
 }
 
 #[test]
