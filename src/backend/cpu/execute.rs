@@ -58,7 +58,8 @@ impl Frame {
             };
         }
         self.steps(&program.body.steps, context)?;
-        let results = program.body.results.iter().map(|&slot| self.share(slot)).collect();
+        let results = program.body.results.iter().map(|&slot| self.result(program, slot));
+        let results = results.collect::<Result<_>>()?;
         for storage in &mut self.slots {
             if matches!(storage, Storage::Shared(_)) {
                 *storage = Storage::Empty;
@@ -203,6 +204,17 @@ impl Frame {
                 Ok(block)
             }
             Storage::Shared(_) | Storage::Empty => self.memory.block(size),
+        }
+    }
+
+    /// A result, which shares no memory with an argument that its owner keeps: as with XLA, what
+    /// writes to one by its address does not change the other.
+    fn result(&mut self, program: &Program, slot: Slot) -> Result<Arc<Block>> {
+        match &self.slots[slot.index()] {
+            Storage::Shared(block) if program.parameters.contains(&slot) => {
+                self.memory.copy(block.bytes()).map(Arc::new)
+            }
+            _ => Ok(self.share(slot)),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod coverage;
 mod numbers;
+mod results;
 mod threads;
 mod thresholds;
 
@@ -202,27 +203,6 @@ fn the_widest_elements_fit_the_tiles() {
         (0..2 * n).map(|i| if predicate[i / 2] == 1 { x[i] } else { y[i] }).collect();
     let results = run(&text, &[&predicate, cast_slice(&x), cast_slice(&y)]);
     assert_eq!(values::<f64>(&results[0]), expected);
-}
-
-/// A value that several loops of different sizes need, and one that is returned twice.
-#[test]
-fn values_are_stored_once_and_returned_as_often_as_asked() {
-    let text = main_of(
-        "(%a: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2x3xf32>, tensor<2x3xf32>)",
-        "%zero = stablehlo.constant dense<0.0> : tensor<f32>
-         %0 = stablehlo.add %a, %a : tensor<2x3xf32>
-         %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
-         %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
-         %3 = stablehlo.divide %0, %2 : tensor<2x3xf32>
-         return %3, %1, %0, %3 : tensor<2x3xf32>, tensor<2xf32>, tensor<2x3xf32>, tensor<2x3xf32>",
-    );
-    let a = [1.0_f32, 2.0, 5.0, 3.0, 3.0, 2.0];
-    let results = run(&text, &[cast_slice(&a)]);
-    let expected = [0.125_f32, 0.25, 0.625, 0.375, 0.375, 0.25];
-    assert_eq!(values::<f32>(&results[0]), expected);
-    assert_eq!(values::<f32>(&results[1]), [16.0, 16.0]);
-    assert_eq!(values::<f32>(&results[2]), [2.0, 4.0, 10.0, 6.0, 6.0, 4.0]);
-    assert_eq!(values::<f32>(&results[3]), expected);
 }
 
 /// State that swaps places, passes through, is overwritten in place and is used after its
