@@ -161,6 +161,7 @@ impl Processes {
             .args(program.arguments)
             .envs(program.variables.iter().map(|(name, value)| (name, value)))
             .env_remove(environment::KEY_FD)
+            .env_remove(environment::LOCAL_PROCESSORS)
             .envs(place)
             .process_group(0)
             .stdin(Stdio::null())

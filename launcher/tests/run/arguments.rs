@@ -115,8 +115,10 @@ fn processes_are_kept_to_processors_of_their_own() {
         let script = "echo $(sed -n 's/Cpus_allowed_list://p' /proc/self/status) \
                       of ${LOCKSTEP_LOCAL_PROCESSORS:-all}";
         let processes = processes.to_string();
-        let words = ["-n", &processes, "--bind-to", to, "--no-tag", "sh", "-c", script];
-        let output = run(&words);
+        let words = ["run", "-n", &processes, "--bind-to", to, "--no-tag", "sh", "-c", script];
+        // As in a process of a job that starts another.
+        let mut command = lockstep(words);
+        let output = finish(command.env("LOCKSTEP_LOCAL_PROCESSORS", "77").spawn().unwrap());
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         let mut lines: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
         lines.sort_unstable();
