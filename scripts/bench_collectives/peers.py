@@ -153,7 +153,8 @@ class Lockstep:
             text = self.on_two_hosts(hosts, perf)
         else:
             launcher = str(self.release / "lockstep")
-            text = finish([[launcher, "run", "-n", str(scene.ranks), "--bind-to", "core", "--no-tag", *perf]])
+            job = [launcher, "run", "-n", str(scene.ranks), "--bind-to", "core", "--no-tag"]
+            text = finish([[*job, *perf]])
         document = json.loads(text)
         if document["wrong"]:
             raise Failed(f"{document['wrong']} wrong elements")

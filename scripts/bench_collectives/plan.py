@@ -29,8 +29,8 @@ class Scene:
 class Range:
     """Sizes that one launch measures: the larger is the smaller times `factor`.
 
-    What is warm after fewer iterations than `warm_up` is measured as it is in a program that has
-    begun long ago: caches take about fifty.
+    `warm_up` iterations come before those that count: caches take about fifty to be as they are in
+    a program that has begun long ago.
     """
 
     smaller: int

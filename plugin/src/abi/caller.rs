@@ -132,13 +132,8 @@ impl Caller {
     /// As [`Caller::bytes`].
     pub(crate) fn item<T: Plain>(&self, at: *const c_void, what: &str) -> Result<T> {
         let bytes = self.bytes(at, size_of::<T>(), what)?;
-        let mut item = T::ZERO;
-        // SAFETY: both are as many bytes, and any bytes are a value of `T`.
-        unsafe {
-            let to = (&raw mut item).cast::<u8>();
-            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        }
-        Ok(item)
+        // SAFETY: there are as many bytes, and any bytes are a value of `T`.
+        Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
     }
 
     /// A copy of `count` values.
