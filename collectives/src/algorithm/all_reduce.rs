@@ -24,13 +24,13 @@ use smallvec::SmallVec;
 use super::chunk::Chunks;
 use super::two_level::Near;
 use super::{
-    Algorithm, Collective, Operand, Run, contributions, expect_elements, expect_length,
-    expect_operator, incoming, outgoing, recursive_doubling, ring, sources, two_level,
+    Algorithm, Collective, Operand, Run, expect_elements, expect_length, expect_operator, incoming,
+    outgoing, recursive_doubling, ring, sources, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
 use crate::ids::Member;
-use crate::reduce::{Partial, fold, fold_shared};
+use crate::reduce::{Partial, Source, fold, fold_shared};
 use crate::stream::Copying;
 use crate::transport::TransportError;
 use crate::transport::shm::{Exposure, Opened, Presence};
@@ -74,9 +74,7 @@ impl Collective for AllReduce<'_> {
     }
 
     fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
-        let inputs = sources(run, contributions, self.input.source());
-        let written_bytes = self.output.len().saturating_mul(contributions.len());
-        fold_shared(self.element, &self.operator, &inputs, self.output, written_bytes);
+        self.fold_whole(&sources(run, contributions, self.input.source()));
         Ok(())
     }
 
@@ -140,14 +138,20 @@ impl Collective for AllReduce<'_> {
     fn share(
         &mut self,
         run: &Run<'_>,
-        mut presence: Presence<'_>,
+        presence: &mut Presence<'_>,
         opened: &Opened,
     ) -> Result<(), TransportError> {
         let count = run.members().len();
         let length = self.input.len();
         if self.is_folded_whole(count) {
-            let operands = contributions(|_| Some(length), run, &presence, opened)?;
-            self.combine(run, &operands)?;
+            let mut operands: SmallVec<[Source<'_>; 8]> = SmallVec::new();
+            for index in 0..count {
+                operands.push(match index == run.position {
+                    true => self.input.source(),
+                    false => Some(presence.opened(opened, index, Some(length))?),
+                });
+            }
+            self.fold_whole(&operands);
             return presence.part();
         }
         let chunks = Chunks::new(self.element, length, count);
@@ -176,6 +180,12 @@ impl Collective for AllReduce<'_> {
 }
 
 impl AllReduce<'_> {
+    /// Folds the operands of all into the output, as all do.
+    fn fold_whole(&mut self, operands: &[Source<'_>]) {
+        let written_bytes = self.output.len().saturating_mul(operands.len());
+        fold_shared(self.element, &self.operator, operands, self.output, written_bytes);
+    }
+
     /// Whether everyone folds all of the operands in shared memory: the same for all members,
     /// which may differ in whether theirs lie in the output.
     fn is_folded_whole(&self, members: usize) -> bool {

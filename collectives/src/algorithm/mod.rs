@@ -112,11 +112,11 @@ pub(crate) trait Collective {
     fn share(
         &mut self,
         run: &Run<'_>,
-        presence: Presence<'_>,
+        presence: &mut Presence<'_>,
         opened: &Opened,
     ) -> Result<(), TransportError> {
         let expected = |position| self.contribution_bytes(position);
-        let contributions = contributions(expected, run, &presence, opened)?;
+        let contributions = contributions(expected, run, presence, opened)?;
         self.combine(run, &contributions)?;
         presence.part()
     }
@@ -129,13 +129,15 @@ fn contributions<'b>(
     presence: &Presence<'b>,
     opened: &'b Opened,
 ) -> Result<SmallVec<[&'b [u8]; 8]>, TransportError> {
-    let shown = |position| {
-        if position == run.position {
-            return Ok(&[][..]);
-        }
-        presence.opened(opened, position, expected_bytes(position))
-    };
-    (0..run.members().len()).map(shown).collect()
+    let mut contributions = SmallVec::new();
+    for position in 0..run.members().len() {
+        contributions.push(if position == run.position {
+            &[][..]
+        } else {
+            presence.opened(opened, position, expected_bytes(position))?
+        });
+    }
+    Ok(contributions)
 }
 
 /// The exchanges of one collective, as its algorithm sees them.

@@ -370,11 +370,9 @@ impl Communicator {
         let late = if shared.is_some() { TICK } else { Duration::ZERO };
         let signature = collective.signature();
         let algorithm = self.algorithm(group, &signature);
-        let descriptor =
-            Descriptor { signature, key: call.key, operation: operation.id, algorithm };
-        let ticket = recorder.begin(start, *member, group.members.len(), &descriptor);
-        let participation = Participation {
-            descriptor,
+        let mut participation = Participation {
+            descriptor: Descriptor { signature, key: call.key, operation: operation.id, algorithm },
+            is_brief: false,
             timeout,
             shared,
             run: Run {
@@ -391,6 +389,8 @@ impl Communicator {
                 },
             },
         };
+        let descriptor = &participation.descriptor;
+        let ticket = recorder.begin(start, *member, group.members.len(), descriptor);
         let result = match participation.complete(collective) {
             Ok(()) => {
                 // In shared memory there are no messages that could still arrive.
@@ -401,7 +401,8 @@ impl Communicator {
             }
             Err(failure) => Err(self.fail(&operation, failure)),
         };
-        recorder.end(now(), ticket, result.is_ok());
+        let end = if participation.is_brief { start } else { now() };
+        recorder.end(end, ticket, result.is_ok());
         result
     }
 

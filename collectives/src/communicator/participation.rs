@@ -13,6 +13,8 @@ use crate::transport::{Incoming, Outgoing, TransportError};
 /// One member's side of one collective.
 pub(super) struct Participation<'a> {
     pub(super) descriptor: Descriptor,
+    /// Whether it took much less than a tick of the clock, as it turned out.
+    pub(super) is_brief: bool,
     pub(super) timeout: Duration,
     /// The memory that the group shares.
     pub(super) shared: Option<&'a SharedGroup>,
@@ -28,7 +30,7 @@ pub(super) enum Failure {
 }
 
 impl Participation<'_> {
-    pub(super) fn complete(mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
+    pub(super) fn complete(&mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
         let checked = match self.run.members().get(self.run.position) {
             Some(member) if *member == self.me() => collective.check(self.run.members()),
             _ => Err("the group was made by another member's communicator".to_owned()),

@@ -12,13 +12,12 @@ use crate::transport::shm::{Opened, Presence, SharedGroup};
 impl Participation<'_> {
     /// Agrees with the others and completes the collective.
     pub(super) fn meet(
-        &self,
+        &mut self,
         shared: &SharedGroup,
         collective: &mut dyn Collective,
     ) -> Result<(), Failure> {
-        let failed = |error| self.failure(error);
-        let mut presence =
-            shared.enter(self.run.transport, self.run.step, self.run.members()).map_err(failed)?;
+        let presence = shared.enter(self.run.transport, self.run.step, self.run.members());
+        let mut presence = presence.map_err(|error| self.failure(error))?;
         let head = head::encode(&self.descriptor);
         let exposure = collective.exposure(self.run.members().len());
         let mut opened = Opened::default();
@@ -35,7 +34,11 @@ impl Participation<'_> {
             }
             Err(error) => return Err(self.failure(error)),
         }
-        collective.share(&self.run, presence, &opened).map_err(failed)
+        let shared = collective.share(&self.run, &mut presence, &opened);
+        let is_brief = shared.is_ok() && presence.is_brief(&opened);
+        drop(presence);
+        self.is_brief = is_brief;
+        shared.map_err(|error| self.failure(error))
     }
 
     /// What the members that are here do not agree on.

@@ -36,25 +36,27 @@ pub(super) const HEAD_WORDS: usize = 9;
 pub(super) const INLINE_WORDS: usize = 16;
 
 // A post: `stamp, extent, head[0..2], data[0..4]` in one line, which is all there is to read of
-// short heads and the shortest operands; then `head[2..9]`, and `data[4..16]`. Posts of later
-// rounds have the first line only.
+// short heads and the shortest operands; then `head[2..9]` in the next, and `data[4..16]` in the two
+// after it. Posts of later rounds have the first line only.
 const STAMP: usize = 0;
 const EXTENT: usize = 1;
 const HEAD: usize = 2;
 const DATA: usize = 4;
-const MORE_HEAD: usize = LINE_WORDS;
-const MORE_DATA: usize = 2 * LINE_WORDS;
-const OPENING_WORDS: usize = 4 * LINE_WORDS;
+const MORE_HEAD: usize = 1;
+const MORE_DATA: usize = 2;
+const OPENING_LINES: usize = 4;
 
 /// The posts of one operation.
-const POSTS_WORDS: usize = OPENING_WORDS + (ROUNDS - 1) * LINE_WORDS;
+const POSTS_LINES: usize = OPENING_LINES + ROUNDS - 1;
 
-/// A member's words: what it has finished and what it has parted from, then its posts of even and of
+/// A member's lines: what it has finished and what it has parted from, then its posts of even and of
 /// odd operations, and then how often it has arrived.
-const MEMBER_WORDS: usize = LINE_WORDS + 2 * POSTS_WORDS + LINE_WORDS;
+const MEMBER_LINES: usize = 1 + 2 * POSTS_LINES + 1;
 
 /// Where that is.
-const ARRIVED: usize = LINE_WORDS + 2 * POSTS_WORDS;
+const ARRIVED: usize = 1 + 2 * POSTS_LINES;
+
+type Line<W> = [W; LINE_WORDS];
 
 /// The mark of a stamp whose member is leaving.
 const LEAVING: u64 = 1;
@@ -95,8 +97,9 @@ impl Word for AtomicU64 {
 
 /// The block of a group, as one of its members uses it.
 pub(super) struct Block<'a, W> {
-    words: &'a [W],
-    members: usize,
+    /// Of each round of an even and of an odd operation.
+    verdicts: &'a Line<W>,
+    members: &'a [[Line<W>; MEMBER_LINES]],
     /// The place of this member in the group.
     me: usize,
 }
@@ -160,10 +163,10 @@ impl Round {
         self.parity * ROUNDS + self.index
     }
 
-    /// Where the post begins among its member's words.
+    /// Where the post begins among its member's lines.
     fn post(self) -> usize {
-        let later = if self.index == 0 { 0 } else { OPENING_WORDS - LINE_WORDS };
-        LINE_WORDS + self.parity * POSTS_WORDS + later + self.index * LINE_WORDS
+        let later = if self.index == 0 { 0 } else { OPENING_LINES - 1 + self.index };
+        1 + self.parity * POSTS_LINES + later
     }
 
     fn is_before(self, stamp: u64) -> bool {
@@ -175,24 +178,27 @@ impl Round {
 impl<'a, W: Word> Block<'a, W> {
     /// Words of the block of a group.
     pub(super) const fn length(members: usize) -> usize {
-        LINE_WORDS + members * MEMBER_WORDS
+        LINE_WORDS + members * MEMBER_LINES * LINE_WORDS
     }
 
     /// The block in `words`, which are zeros before a member has posted for the first time.
     pub(super) fn new(words: &'a [W], members: usize, me: usize) -> Option<Self> {
-        let fits = words.len() == Self::length(members) && me < members;
-        fits.then_some(Self { words, members, me })
+        let (lines, []) = words.as_chunks() else { return None };
+        let (verdicts, lines) = lines.split_first()?;
+        let (posts, []) = lines.as_chunks() else { return None };
+        let fits = posts.len() == members && me < members;
+        fits.then_some(Self { verdicts, members: posts, me })
     }
 
     /// Says that this member has arrived `count` times. It has no part in the protocol: it is a hint
     /// to the others.
     pub(super) fn say_arrived(&self, count: u64) {
-        self.arrived(self.me).store(count, Ordering::Release);
+        self.members[self.me][ARRIVED][0].store(count, Ordering::Release);
     }
 
     /// Whether all members say that they have arrived that often.
     pub(super) fn have_arrived(&self, count: u64) -> bool {
-        (0..self.members).all(|member| self.arrived(member).load(Ordering::Acquire) >= count)
+        self.members.iter().all(|member| member[ARRIVED][0].load(Ordering::Acquire) >= count)
     }
 
     /// Shows this member's post to the others.
@@ -200,22 +206,24 @@ impl<'a, W: Word> Block<'a, W> {
     /// Whoever was first to find [`Attendance::Full`] after it knows that it may be waited for:
     /// of members that post at the same time at least one finds that.
     pub(super) fn post(&self, round: Round, post: &Post<'_>) {
-        let words = self.posted(round, self.me);
+        let line = self.line(round, self.me);
         // Nobody is to take what follows for the post that was here.
-        words[STAMP].store(0, Ordering::Relaxed);
+        line[STAMP].store(0, Ordering::Relaxed);
         W::fence(Ordering::Release);
-        words[EXTENT].store(post.extent, Ordering::Relaxed);
-        let (head, data) = (head_of(words).zip(post.head), data_of(words).zip(post.data));
-        for (word, value) in head.chain(data) {
-            word.store(*value, Ordering::Relaxed);
+        line[EXTENT].store(post.extent, Ordering::Relaxed);
+        for (index, value) in post.head.iter().enumerate() {
+            self.head_word(round, self.me, index).store(*value, Ordering::Relaxed);
         }
-        words[STAMP].announce(round.stamp);
+        for (index, value) in post.data.iter().enumerate() {
+            self.data_word(round, self.me, index).store(*value, Ordering::Relaxed);
+        }
+        line[STAMP].announce(round.stamp);
     }
 
     /// Whether all have posted, given that all before the place `from` have.
     pub(super) fn attendance(&self, round: Round, from: usize) -> Attendance {
-        for member in from..self.members {
-            let stamp = self.posted(round, member)[STAMP].load(Ordering::SeqCst);
+        for member in from..self.members.len() {
+            let stamp = self.line(round, member)[STAMP].load(Ordering::SeqCst);
             if stamp & !LEAVING != round.stamp {
                 return if round.is_before(stamp) {
                     Attendance::Passed(member)
@@ -229,33 +237,33 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// Whether the member at this place has posted, and nothing after it in the same place.
     pub(super) fn has_posted(&self, round: Round, member: usize) -> bool {
-        let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+        let stamp = self.line(round, member)[STAMP].load(Ordering::Acquire);
         stamp & !LEAVING == round.stamp
     }
 
     /// The extent in a post. What is read of a post is what was posted if it was there before, and
     /// is there or settled afterwards.
     pub(super) fn extent(&self, round: Round, member: usize) -> u64 {
-        self.posted(round, member)[EXTENT].load(Ordering::Relaxed)
+        self.line(round, member)[EXTENT].load(Ordering::Relaxed)
     }
 
-    /// Reads the data of a post.
-    pub(super) fn read_data(&self, round: Round, member: usize, data: &mut [u64]) {
-        for (value, word) in data.iter_mut().zip(data_of(self.posted(round, member))) {
-            *value = word.load(Ordering::Relaxed);
-        }
+    /// The word at `index` of the data of a post.
+    pub(super) fn data(&self, round: Round, member: usize, index: usize) -> u64 {
+        self.data_word(round, member, index).load(Ordering::Relaxed)
     }
 
     /// Whether the head of a post is this one.
     pub(super) fn has_head(&self, round: Round, member: usize, head: &[u64]) -> bool {
-        let mut words = head_of(self.posted(round, member)).zip(head);
-        words.all(|(word, value)| word.load(Ordering::Relaxed) == *value)
+        let mut words = head.iter().enumerate();
+        words.all(|(index, value)| {
+            self.head_word(round, member, index).load(Ordering::Relaxed) == *value
+        })
     }
 
     /// Reads the head of a post; what follows a shorter one is anything.
     pub(super) fn read_head(&self, round: Round, member: usize, head: &mut [u64]) {
-        for (value, word) in head.iter_mut().zip(head_of(self.posted(round, member))) {
-            *value = word.load(Ordering::Relaxed);
+        for (index, value) in head.iter_mut().enumerate() {
+            *value = self.head_word(round, member, index).load(Ordering::Relaxed);
         }
     }
 
@@ -267,8 +275,8 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// A member that leaves the round or has passed it.
     pub(super) fn leaver(&self, round: Round) -> Option<usize> {
-        (0..self.members).find(|&member| {
-            let stamp = self.posted(round, member)[STAMP].load(Ordering::Acquire);
+        (0..self.members.len()).find(|&member| {
+            let stamp = self.line(round, member)[STAMP].load(Ordering::Acquire);
             member != self.me && (stamp == round.stamp | LEAVING || round.is_before(stamp))
         })
     }
@@ -279,8 +287,8 @@ impl<'a, W: Word> Block<'a, W> {
         W::fence(Ordering::Acquire);
         self.finished(round, self.me).announce(round.stamp);
         let mut leaving = false;
-        for member in 0..self.members {
-            let stamp = self.posted(round, member)[STAMP].load(Ordering::SeqCst);
+        for member in 0..self.members.len() {
+            let stamp = self.line(round, member)[STAMP].load(Ordering::SeqCst);
             if stamp & !LEAVING != round.stamp {
                 return Outcome::Abandoned;
             }
@@ -292,8 +300,8 @@ impl<'a, W: Word> Block<'a, W> {
     /// Leaves the round, in which this member has posted and not settled; unless it is complete
     /// in spite of that, in which case all posts are there.
     pub(super) fn leave(&self, round: Round) -> Outcome {
-        self.posted(round, self.me)[STAMP].announce(round.stamp | LEAVING);
-        let mut members = 0..self.members;
+        self.line(round, self.me)[STAMP].announce(round.stamp | LEAVING);
+        let mut members = 0..self.members.len();
         let finished = members
             .any(|member| self.finished(round, member).load(Ordering::SeqCst) == round.stamp);
         self.vote(round, if finished { Outcome::Complete } else { Outcome::Abandoned })
@@ -301,7 +309,7 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// The outcome, if there has been a vote.
     pub(super) fn verdict(&self, round: Round) -> Option<Outcome> {
-        let verdict = self.words[round.number()].load(Ordering::Acquire);
+        let verdict = self.verdicts[round.number()].load(Ordering::Acquire);
         if verdict & !LEAVING == round.stamp {
             return Some(Self::outcome(verdict));
         }
@@ -309,7 +317,7 @@ impl<'a, W: Word> Block<'a, W> {
     }
 
     fn vote(&self, round: Round, outcome: Outcome) -> Outcome {
-        let word = &self.words[round.number()];
+        let word = &self.verdicts[round.number()];
         let vote = round.stamp | if outcome == Outcome::Complete { 0 } else { LEAVING };
         let mut found = word.load(Ordering::Acquire);
         loop {
@@ -333,7 +341,7 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// Whether all have parted from an operation that all were in.
     pub(super) fn have_parted(&self, round: Round) -> bool {
-        (0..self.members).all(|member| {
+        (0..self.members.len()).all(|member| {
             let stamp = self.parted(round, member).load(Ordering::Acquire);
             stamp == round.stamp || round.is_before(stamp)
         })
@@ -344,36 +352,36 @@ impl<'a, W: Word> Block<'a, W> {
     }
 
     fn finished(&self, round: Round, member: usize) -> &'a W {
-        &self.member(member)[round.number()]
+        &self.members[member][0][round.number()]
     }
 
     fn parted(&self, round: Round, member: usize) -> &'a W {
-        &self.member(member)[2 * ROUNDS + round.parity]
+        &self.members[member][0][2 * ROUNDS + round.parity]
     }
 
-    /// The words of a member's post in a round, as many as it may have there.
-    fn posted(&self, round: Round, member: usize) -> &'a [W] {
-        let length = if round.index == 0 { OPENING_WORDS } else { LINE_WORDS };
-        &self.member(member)[round.post()..][..length]
+    /// The first line of a member's post.
+    fn line(&self, round: Round, member: usize) -> &'a Line<W> {
+        &self.members[member][round.post()]
     }
 
-    fn arrived(&self, member: usize) -> &'a W {
-        &self.member(member)[ARRIVED]
+    /// The word at `index` of the head of a post.
+    fn head_word(&self, round: Round, member: usize, index: usize) -> &'a W {
+        match index.checked_sub(DATA - HEAD) {
+            None => &self.line(round, member)[HEAD + index],
+            Some(index) => &self.members[member][round.post() + MORE_HEAD][index],
+        }
     }
 
-    fn member(&self, member: usize) -> &'a [W] {
-        &self.words[LINE_WORDS + member * MEMBER_WORDS..][..MEMBER_WORDS]
+    /// The word at `index` of the data of a post.
+    fn data_word(&self, round: Round, member: usize, index: usize) -> &'a W {
+        match index.checked_sub(LINE_WORDS - DATA) {
+            None => &self.line(round, member)[DATA + index],
+            Some(index) => {
+                let line = round.post() + MORE_DATA + index / LINE_WORDS;
+                &self.members[member][line][index % LINE_WORDS]
+            }
+        }
     }
-}
-
-/// The words of a post that are for its head.
-fn head_of<W>(words: &[W]) -> impl Iterator<Item = &W> {
-    words[HEAD..DATA].iter().chain(words.get(MORE_HEAD..MORE_DATA).unwrap_or_default())
-}
-
-/// The words of a post that are for its data.
-fn data_of<W>(words: &[W]) -> impl Iterator<Item = &W> {
-    words[DATA..LINE_WORDS].iter().chain(words.get(MORE_DATA..).unwrap_or_default())
 }
 
 #[cfg(test)]

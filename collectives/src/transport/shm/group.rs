@@ -94,6 +94,8 @@ pub(crate) struct Presence<'a> {
     /// Those of the operation's members that take part here, by place.
     members: &'a [Member],
     round: Round,
+    /// Whether this member has slept in it.
+    slept: bool,
     /// Whether a member has lent the others memory that it does not keep for the next operation
     /// but one. From the end of a round on all agree on it.
     lent: bool,
@@ -110,16 +112,21 @@ pub(crate) enum Exposure {
     Lasting,
 }
 
-/// The operands that [`Presence::open`] found, by place.
+/// The operands that [`Presence::open`] found.
 #[derive(Default)]
-pub(crate) struct Opened(SmallVec<[Shown; 4]>);
+pub(crate) struct Opened {
+    /// By place.
+    shown: SmallVec<[Shown; 8]>,
+    /// The operands that are short, and where the others begin.
+    data: SmallVec<[u64; 2 * INLINE_WORDS]>,
+}
 
 /// An operand as it is posted.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Shown {
     extent: Extent,
-    /// The operand if it is short, else where it begins.
-    data: [u64; INLINE_WORDS],
+    /// Where its data begin among those of all.
+    data_start: usize,
 }
 
 /// How long an operand is, whether it is part of the post, and whether its owner waits for those
@@ -151,6 +158,15 @@ impl Extent {
 
     fn length(self) -> u64 {
         self.0 >> 2
+    }
+
+    /// Words of the data of a post, at most as many as there is room for.
+    fn data_words(self) -> usize {
+        if !self.is_short() {
+            return 1;
+        }
+        usize::try_from(self.length().div_ceil(8))
+            .map_or(INLINE_WORDS, |used| used.min(INLINE_WORDS))
     }
 }
 
@@ -234,6 +250,7 @@ impl SharedGroup {
             step,
             members,
             round,
+            slept: false,
             lent: false,
         };
         // A complete operation in between has shown that all others are through with that one.
@@ -288,17 +305,24 @@ impl<'a> Presence<'a> {
         self.wait()?;
 
         let mut agree = true;
-        opened.0.resize(self.group.members, Shown::default());
-        for (member, shown) in opened.0.iter_mut().enumerate() {
+        for member in 0..self.group.members {
             agree &= self.block.has_head(self.round, member, head);
-            shown.extent = Extent(self.block.extent(self.round, member));
-            self.lent |= shown.extent.is_lent();
-            let used = if shown.extent.is_short() { shown.extent.length().div_ceil(8) } else { 1 };
-            let used = usize::try_from(used).map_or(INLINE_WORDS, |used| used.min(INLINE_WORDS));
-            self.block.read_data(self.round, member, &mut shown.data[..used]);
+            let extent = Extent(self.block.extent(self.round, member));
+            self.lent |= extent.is_lent();
+            opened.shown.push(Shown { extent, data_start: opened.data.len() });
+            for index in 0..extent.data_words() {
+                opened.data.push(self.block.data(self.round, member, index));
+            }
         }
         self.settle()?;
         Ok(agree)
+    }
+
+    /// Whether all operands were part of the posts and nobody had to be waited for for long: then it
+    /// has taken less than the patience of a wait.
+    pub(crate) fn is_brief(&self, opened: &Opened) -> bool {
+        let is_prompt = !self.slept && self.group.patience.is_short();
+        is_prompt && opened.shown.iter().all(|shown| shown.extent.is_short())
     }
 
     /// The operand of the member at this place, of `expected` bytes if that is known.
@@ -314,7 +338,7 @@ impl<'a> Presence<'a> {
     where
         'a: 'b,
     {
-        let shown = opened.0.get(member).map_or(0, |shown| shown.extent.length());
+        let shown = opened.shown.get(member).map_or(0, |shown| shown.extent.length());
         // More than there are addresses for is not there.
         let length = expected.unwrap_or(usize::try_from(shown).unwrap_or(usize::MAX));
         self.opened_part(opened, member, length, 0..length)
@@ -335,13 +359,18 @@ impl<'a> Presence<'a> {
     where
         'a: 'b,
     {
-        let Some(Shown { extent, data }) = opened.0.get(member) else { return Ok(&[]) };
-        self.expect(member, *extent, length)?;
+        let Some(&Shown { extent, data_start }) = opened.shown.get(member) else {
+            return Ok(&[]);
+        };
+        self.expect(member, extent, length)?;
+        let data = opened.data.get(data_start..).unwrap_or_default();
+        let data = data.get(..extent.data_words()).unwrap_or_default();
         if extent.is_short() {
             let bytes = bytemuck::cast_slice(data).get(part);
             return bytes.ok_or_else(|| self.breach(member, "shows more than there is room for"));
         }
-        let offset = data[0].saturating_add(part.start as u64);
+        let start = data.first().copied().unwrap_or(u64::MAX);
+        let offset = start.saturating_add(part.start as u64);
         self.view(member, offset, part.len() as u64)
     }
 
@@ -361,11 +390,10 @@ impl<'a> Presence<'a> {
     /// # Errors
     /// When it shows something else.
     pub(crate) fn shown(&self, member: usize, length: usize) -> Result<&'a [u8], TransportError> {
-        let mut offset = [0];
-        self.block.read_data(self.round, member, &mut offset);
         let extent = Extent(self.block.extent(self.round, member));
         self.expect(member, extent, length)?;
-        self.view(member, offset[0], length as u64)
+        let offset = self.block.data(self.round, member, 0);
+        self.view(member, offset, length as u64)
     }
 
     fn expect(&self, member: usize, shown: Extent, length: usize) -> Result<(), TransportError> {
@@ -407,7 +435,7 @@ impl<'a> Presence<'a> {
     ///
     /// # Errors
     /// As [`Transport::exchange`]: what was read of others may not be what they showed.
-    pub(crate) fn part(mut self) -> Result<(), TransportError> {
+    pub(crate) fn part(&mut self) -> Result<(), TransportError> {
         if self.lent {
             self.next_round();
             self.block.post(self.round, &Post { extent: 0, data: &[], head: &[] });
@@ -488,7 +516,10 @@ impl<'a> Presence<'a> {
             self.bell.ring();
             seen
         } else {
-            self.group.patience.look(look).unwrap_or_else(|| self.sleep())
+            self.group.patience.look(look).unwrap_or_else(|| {
+                self.slept = true;
+                self.sleep()
+            })
         };
         match seen {
             Ok(()) => Ok(()),

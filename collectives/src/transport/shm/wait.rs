@@ -51,6 +51,11 @@ impl Patience {
         self.copied_bytes
     }
 
+    /// Whether it lasts for less than a millisecond, unless somebody else takes the processor.
+    pub(super) fn is_short(self) -> bool {
+        self.yields == 0
+    }
+
     /// Looks until there is something to see, or for as long as patience lasts.
     pub(super) fn look<T>(self, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
         for _ in 0..self.eager {

@@ -71,10 +71,8 @@ fn post(block: &Block<'_, AtomicU64>, round: Round, sequence: u64) {
 
 /// Whether all posts are those of the operation.
 fn all_posts_are_of(block: &Block<'_, AtomicU64>, round: Round, sequence: u64) -> bool {
-    (0..block.members).all(|member| {
-        let mut data = [0];
-        block.read_data(round, member, &mut data);
-        [block.extent(round, member), data[0]] == [value(sequence, member); 2]
+    (0..block.members.len()).all(|member| {
+        [block.extent(round, member), block.data(round, member, 0)] == [value(sequence, member); 2]
     })
 }
 
