@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use lockstep::ifrt::{Attribute, Result, Status};
 
-use crate::abi::caller::{Caller, Plain, Shared, Versioned};
+use crate::abi::caller::{Caller, Items, Plain, Shared, Versioned};
 use crate::abi::ffi::{PJRT_NamedValue, named_value};
 
 /// Named properties as callers read them, for as long as this lives.
@@ -64,7 +64,7 @@ pub(crate) fn read(
     at: *mut c_void,
     count: usize,
 ) -> Result<Vec<(String, Attribute)>> {
-    let values: Vec<PJRT_NamedValue> = caller.items(at, count, "options")?;
+    let values: Items<PJRT_NamedValue> = caller.items(at, count, "options")?;
     values.iter().map(|value| one(caller, value)).collect()
 }
 
@@ -84,7 +84,7 @@ fn one(caller: &Caller, value: &PJRT_NamedValue) -> Result<(String, Attribute)> 
         }
         named_value::INT64 => Attribute::Int64(value.value.cast_signed()),
         named_value::INT64_LIST => {
-            Attribute::Int64List(caller.items(pointer(), value.value_size, &name)?)
+            Attribute::Int64List(caller.items(pointer(), value.value_size, &name)?.into_vec())
         }
         named_value::FLOAT => Attribute::Float(f32::from_bits(low(value.value))),
         named_value::BOOL => Attribute::Bool(value.value & 0xff != 0),

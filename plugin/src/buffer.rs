@@ -8,7 +8,7 @@ use lockstep::ifrt::{
     Shape, Status,
 };
 
-use crate::abi::caller::{Caller, Shared};
+use crate::abi::caller::{Caller, Items, Shared};
 use crate::abi::ffi;
 use crate::client::Client;
 use crate::{device, dtype, event, handle, layout, memory};
@@ -19,8 +19,8 @@ pub(crate) struct Buffer {
     client: Arc<Client>,
     device: Shared<*mut c_void>,
     memory: Shared<*mut c_void>,
-    dims: Vec<i64>,
-    /// The dimensions, the last first.
+    dims: OnceLock<Vec<i64>>,
+    /// The numbers of the dimensions, the last first.
     minor_to_major: OnceLock<Vec<i64>>,
     /// What callers look at in place, and how many do.
     shown: Mutex<(usize, Option<HostBuffer<'static>>)>,
@@ -39,16 +39,32 @@ impl Buffer {
         };
         let (handle, device) = client.device(device.id())?;
         let memory = device.memory(sharding.memory_kind());
-        // A shape's dimensions fit.
-        let dims = array.shape().dims().iter().map(|&dim| dim.try_into().unwrap_or(i64::MAX));
-        Ok(Self {
-            dims: dims.collect(),
+        Ok(Self::at(client, handle, memory, array))
+    }
+
+    /// The buffer of an array on one device, given the handles of the device and the memory.
+    pub(crate) fn at(
+        client: &Arc<Client>,
+        device: *mut c_void,
+        memory: *mut c_void,
+        array: ArrayRef,
+    ) -> Self {
+        Self {
             client: Arc::clone(client),
-            device: Shared(handle),
+            device: Shared(device),
             memory: Shared(memory),
+            dims: OnceLock::new(),
             minor_to_major: OnceLock::new(),
             shown: Mutex::default(),
             array,
+        }
+    }
+
+    fn dims(&self) -> &[i64] {
+        self.dims.get_or_init(|| {
+            // A shape's dimensions fit.
+            let dims = self.array.shape().dims().iter();
+            dims.map(|&dim| dim.try_into().unwrap_or(i64::MAX)).collect()
         })
     }
 
@@ -111,12 +127,12 @@ pub(crate) fn from_host(
     let client = handle::find::<Client>(args.client)?;
     let memory = place(args.memory, args.device)?;
     let dtype = dtype::from_abi(args.r#type)?;
-    let dims: Vec<i64> = caller.items(args.dims, args.num_dims, "dims")?;
+    let dims: Items<i64> = caller.items(args.dims, args.num_dims, "dims")?;
     let shape = shape(&dims)?;
     layout::require_row_major(caller, args.device_layout, dims.len())?;
     let strides = match args.byte_strides.is_null() {
         true => Layout::row_major(dims.len()).byte_strides(dtype, &shape)?.1,
-        false => caller.items(args.byte_strides, args.num_byte_strides, "byte_strides")?,
+        false => caller.items(args.byte_strides, args.num_byte_strides, "byte_strides")?.into_vec(),
     };
     // The address is that of the first element; strides of either sign lead away from it.
     let (mut before, mut behind) = (0_i64, 0_i64);
@@ -198,7 +214,8 @@ pub(crate) fn element_type(args: &mut ffi::PJRT_Buffer_ElementType_Args, _: &Cal
 /// `PJRT_Buffer_Dimensions`.
 pub(crate) fn dimensions(args: &mut ffi::PJRT_Buffer_Dimensions_Args, _: &Caller) -> Result<()> {
     let buffer = handle::find::<Buffer>(args.buffer)?;
-    (args.dims, args.num_dims) = (buffer.dims.as_ptr().cast_mut().cast(), buffer.dims.len());
+    let dims = buffer.dims();
+    (args.dims, args.num_dims) = (dims.as_ptr().cast_mut().cast(), dims.len());
     Ok(())
 }
 
@@ -208,8 +225,8 @@ pub(crate) fn unpadded_dimensions(
     _: &Caller,
 ) -> Result<()> {
     let buffer = handle::find::<Buffer>(args.buffer)?;
-    (args.unpadded_dims, args.num_dims) =
-        (buffer.dims.as_ptr().cast_mut().cast(), buffer.dims.len());
+    let dims = buffer.dims();
+    (args.unpadded_dims, args.num_dims) = (dims.as_ptr().cast_mut().cast(), dims.len());
     Ok(())
 }
 
@@ -229,9 +246,9 @@ pub(crate) fn memory_layout(
     _: &Caller,
 ) -> Result<()> {
     let buffer = handle::find::<Buffer>(args.buffer)?;
-    let order = buffer
-        .minor_to_major
-        .get_or_init(|| (0..i64::try_from(buffer.dims.len()).unwrap_or(i64::MAX)).rev().collect());
+    let order = buffer.minor_to_major.get_or_init(|| {
+        (0..i64::try_from(buffer.dims().len()).unwrap_or(i64::MAX)).rev().collect()
+    });
     args.layout = layout::row_major(order);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Clients: the devices and memories that callers see of a [`ifrt::Client`].
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{attributes, handle, runtime};
 /// A client, its devices and memories by handle.
 pub(crate) struct Client {
     runtime: Arc<dyn ifrt::Client>,
-    devices: HashMap<DeviceId, (Shared<*mut c_void>, Arc<Device>)>,
+    devices: BTreeMap<DeviceId, (Shared<*mut c_void>, Arc<Device>)>,
     /// All devices, in the order of their ids.
     all: Shared<Vec<*mut c_void>>,
     addressable: Shared<Vec<*mut c_void>>,
@@ -31,7 +31,7 @@ pub(crate) struct Client {
 impl Client {
     fn new(runtime: Arc<dyn ifrt::Client>) -> Result<Self> {
         let (mut all, mut addressable, mut memories) = (Vec::new(), Vec::new(), Vec::new());
-        let mut devices = HashMap::new();
+        let mut devices = BTreeMap::new();
         for device in runtime.devices() {
             let mut own = Vec::new();
             let mut local_hardware_id = -1;

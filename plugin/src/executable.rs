@@ -71,6 +71,9 @@ pub(crate) struct Loaded {
     assignment: xla::DeviceAssignment,
     /// Its devices that are this process's, in the order of the assignment, and their numbers there.
     addressable: Shared<Vec<*mut c_void>>,
+    /// Where its outputs are, if it is on one device of this process alone: the device, and the
+    /// memory of each.
+    output_places: Option<Shared<(*mut c_void, Vec<*mut c_void>)>>,
     logical_ids: Vec<ffi::PJRT_LogicalDeviceIds>,
     deleted: AtomicBool,
 }
@@ -153,6 +156,15 @@ impl Loaded {
         executable: Arc<dyn LoadedExecutable>,
         assignment: xla::DeviceAssignment,
     ) -> Result<Self> {
+        let mut output_places = None;
+        if let [device] = executable.devices().iter().as_slice()
+            && device.is_addressable()
+        {
+            let (handle, device) = client.device(device.id())?;
+            let memory = |spec: &ArraySpec| device.memory(spec.sharding.memory_kind());
+            let memories = executable.output_specs().iter().map(memory).collect();
+            output_places = Some(Shared((handle, memories)));
+        }
         let (mut addressable, mut logical_ids) = (Vec::new(), Vec::new());
         for (partition, device) in (0..).zip(executable.devices()) {
             if device.is_addressable() {
@@ -165,6 +177,7 @@ impl Loaded {
             client: Arc::clone(client),
             assignment,
             addressable: Shared(addressable),
+            output_places,
             logical_ids,
             deleted: AtomicBool::new(false),
         })
@@ -178,6 +191,11 @@ impl Loaded {
     /// The handles of its devices in this process.
     pub(crate) fn addressable(&self) -> &[*mut c_void] {
         &self.addressable.0
+    }
+
+    /// The handle of its device, if it has no other, and of the memory of each output.
+    pub(crate) fn output_places(&self) -> Option<(*mut c_void, &[*mut c_void])> {
+        self.output_places.as_ref().map(|Shared((device, memories))| (*device, &memories[..]))
     }
 
     /// The executable, if it was not deleted.

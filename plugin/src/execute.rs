@@ -4,11 +4,12 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use lockstep::ifrt::{
-    ArrayCopySemantics, ArrayRef, ArraySpec, ExecuteOptions, LoadedExecutable, Result,
+    ArrayCopySemantics, ArrayRef, ArraySpec, ExecuteOptions, Future, LoadedExecutable, Result,
     SingleDeviceShardSemantics, Status,
 };
+use smallvec::SmallVec;
 
-use crate::abi::caller::Caller;
+use crate::abi::caller::{Caller, Items};
 use crate::abi::ffi;
 use crate::buffer::Buffer;
 use crate::executable::Loaded;
@@ -35,33 +36,78 @@ pub(crate) fn execute(
             "launches on another device than that of the compilation",
         ));
     }
-    let lists: Vec<*mut c_void> =
-        caller.items(args.argument_lists, num_devices, "argument_lists")?;
-    let mut buffers = Vec::with_capacity(num_devices);
-    for list in lists {
-        let list: Vec<*mut c_void> = caller.items(list, args.num_args, "argument_lists")?;
-        buffers.push(list.into_iter().map(handle::find).collect::<Result<Vec<Arc<Buffer>>>>()?);
-    }
-    let arguments = arguments(&loaded, &buffers, &options)?;
-    let outputs: Vec<*mut c_void> = caller.items(args.output_lists, num_devices, "output_lists")?;
-    let result = executable.execute(&arguments, &options)?;
-    drop(arguments);
-
-    let mut shards = vec![Vec::with_capacity(result.outputs.len()); num_devices];
-    for output in result.outputs {
-        for (shards, part) in shards.iter_mut().zip(parts(output, executable.num_devices())?) {
-            shards.push(handle::insert(Arc::new(Buffer::new(loaded.client(), part)?)));
-        }
-    }
-    for (list, shards) in outputs.into_iter().zip(&shards) {
-        caller.fill(list, shards, "output_lists")?;
-    }
+    let status = match loaded.output_places() {
+        Some(places) => on_one_device(args, caller, &loaded, places, &options)?,
+        None => on_several_devices(args, caller, &loaded, &options)?,
+    };
     if !args.device_complete_events.is_null() {
-        let events: Vec<*mut c_void> =
-            (0..num_devices).map(|_| event::of(result.status.clone())).collect();
+        let mut events: Items<*mut c_void> = Items::new();
+        for _ in 0..num_devices {
+            events.push(event::of(status.clone()));
+        }
         caller.fill(args.device_complete_events, &events, "device_complete_events")?;
     }
     Ok(())
+}
+
+/// A launch on one device, whose buffers are arrays; returns its end.
+fn on_one_device(
+    args: &ffi::PJRT_LoadedExecutable_Execute_Args,
+    caller: &Caller,
+    loaded: &Loaded,
+    (device, memories): (*mut c_void, &[*mut c_void]),
+    options: &ExecuteOptions,
+) -> Result<Future<()>> {
+    let executable = loaded.executable()?.ifrt();
+    let list: *mut c_void = caller.item(args.argument_lists, "argument_lists")?;
+    let mut arguments: SmallVec<[ArrayRef; 4]> = SmallVec::new();
+    for buffer in caller.each(list, args.num_args, "argument_lists")? {
+        arguments.push(handle::with(buffer, |buffer: &Arc<Buffer>| Arc::clone(buffer.array()))?);
+    }
+    let output_list = caller.item(args.output_lists, "output_lists")?;
+    let result = executable.execute(&arguments, options)?;
+    drop(arguments);
+    let mut outputs: Items<*mut c_void> = Items::new();
+    for (output, &memory) in result.outputs.into_iter().zip(memories) {
+        let buffer = Buffer::at(loaded.client(), device, memory, output);
+        outputs.push(handle::insert(Arc::new(buffer)));
+    }
+    caller.fill(output_list, &outputs, "output_lists")?;
+    Ok(result.status)
+}
+
+/// A launch on several devices, whose arrays have a buffer on each; returns its end.
+fn on_several_devices(
+    args: &ffi::PJRT_LoadedExecutable_Execute_Args,
+    caller: &Caller,
+    loaded: &Loaded,
+    options: &ExecuteOptions,
+) -> Result<Future<()>> {
+    let num_devices = loaded.addressable().len();
+    let mut buffers = Vec::with_capacity(num_devices);
+    for list in caller.each::<*mut c_void>(args.argument_lists, num_devices, "argument_lists")? {
+        let list = caller.each(list, args.num_args, "argument_lists")?;
+        buffers.push(list.map(handle::find).collect::<Result<Vec<Arc<Buffer>>>>()?);
+    }
+    let arguments = arguments(loaded, &buffers, options)?;
+    let output_lists: Items<*mut c_void> =
+        caller.items(args.output_lists, num_devices, "output_lists")?;
+    let result = loaded.executable()?.ifrt().execute(&arguments, options)?;
+    drop(arguments);
+    let mut shards = vec![Vec::with_capacity(result.outputs.len()); num_devices];
+    for output in result.outputs {
+        let parts = output.disassemble_into_single_device_arrays(
+            ArrayCopySemantics::DonateInput,
+            SingleDeviceShardSemantics::AddressableShards,
+        )?;
+        for (shards, part) in shards.iter_mut().zip(parts) {
+            shards.push(handle::insert(Arc::new(Buffer::new(loaded.client(), part)?)));
+        }
+    }
+    for (list, shards) in output_lists.into_iter().zip(&shards) {
+        caller.fill(list, shards, "output_lists")?;
+    }
+    Ok(result.status)
 }
 
 fn options(caller: &Caller, at: *mut c_void) -> Result<ExecuteOptions> {
@@ -72,20 +118,19 @@ fn options(caller: &Caller, at: *mut c_void) -> Result<ExecuteOptions> {
     if options.num_send_ops != 0 || options.num_recv_ops != 0 {
         return Err(Status::unimplemented("callbacks for send and recv"));
     }
-    let kept: Vec<i64> = caller.items(
+    let mut own = ExecuteOptions::default();
+    let kept = caller.each::<i64>(
         options.non_donatable_input_indices,
         options.num_non_donatable_input_indices,
         "non_donatable_input_indices",
     )?;
-    let index = |&index: &i64| {
-        usize::try_from(index).map_err(|_| {
+    for index in kept {
+        let index = usize::try_from(index).map_err(|_| {
             Status::invalid_argument(format!("non_donatable_input_indices has {index}"))
-        })
-    };
-    Ok(ExecuteOptions {
-        non_donatable_input_indices: kept.iter().map(index).collect::<Result<_>>()?,
-        ..ExecuteOptions::default()
-    })
+        })?;
+        own.non_donatable_input_indices.insert(index);
+    }
+    Ok(own)
 }
 
 /// The arguments as arrays over all devices of the executable, of the buffers of each.
@@ -103,11 +148,6 @@ fn arguments(
             executable.name(),
             specs.len()
         )));
-    }
-    if executable.num_devices() == 1 {
-        // A buffer is an array on one device.
-        let own = buffers.iter().flatten().map(|buffer| Arc::clone(buffer.array()));
-        return Ok(own.collect());
     }
     let assembled = specs.iter().enumerate().map(|(index, spec)| {
         let parts = buffers.iter().filter_map(|buffers| buffers.get(index));
@@ -158,15 +198,4 @@ fn donate(
         drop(buffer.array().delete());
     }
     Ok(())
-}
-
-/// The addressable shards of an output.
-fn parts(output: ArrayRef, num_devices: usize) -> Result<Vec<ArrayRef>> {
-    if num_devices == 1 {
-        return Ok(vec![output]);
-    }
-    output.disassemble_into_single_device_arrays(
-        ArrayCopySemantics::DonateInput,
-        SingleDeviceShardSemantics::AddressableShards,
-    )
 }

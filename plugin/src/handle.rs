@@ -94,10 +94,21 @@ pub(crate) fn insert<T: Handled>(object: Arc<T>) -> *mut c_void {
 /// # Errors
 /// `InvalidArgument` when the handle is null, of another kind, or its object was destroyed.
 pub(crate) fn find<T: Handled>(handle: *mut c_void) -> Result<Arc<T>> {
+    with(handle, Arc::clone)
+}
+
+/// What `look` sees of the object behind a handle. Nobody destroys a handle of its kind meanwhile.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn with<T: Handled, R>(
+    handle: *mut c_void,
+    look: impl FnOnce(&Arc<T>) -> R,
+) -> Result<R> {
     let (generation, place) = parts::<T>(handle)?;
     let table = T::table().slots.read().unwrap_or_else(PoisonError::into_inner);
     let slot = table.slots.get(place).filter(|slot| slot.generation == generation);
-    slot.and_then(|slot| slot.object.clone()).ok_or_else(destroyed::<T>)
+    slot.and_then(|slot| slot.object.as_ref()).map(look).ok_or_else(destroyed::<T>)
 }
 
 /// Takes the object from its handle, which is none from now on.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use lockstep::ifrt::{Layout, Result, Status};
 
-use crate::abi::caller::{Caller, Plain, Versioned};
+use crate::abi::caller::{Caller, Items, Plain, Versioned};
 use crate::abi::ffi::{PJRT_Buffer_MemoryLayout, PJRT_Buffer_MemoryLayout_Tiled, layout_type};
 
 /// The layout that a caller asks for; row-major when it is null, or says no order.
@@ -27,7 +27,7 @@ pub(crate) fn read(caller: &Caller, at: *mut c_void, rank: usize) -> Result<Layo
     if tiled.minor_to_major_size == 0 {
         return Ok(Layout::row_major(rank));
     }
-    let order: Vec<i64> =
+    let order: Items<i64> =
         caller.items(tiled.minor_to_major, tiled.minor_to_major_size, "minor_to_major")?;
     let order = order.iter().rev().map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
     let layout = Layout::new(order.collect::<Vec<_>>())?;

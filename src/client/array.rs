@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::{SmallVec, smallvec};
+
 use super::region;
 use crate::backend::Buffer;
 use crate::ifrt::{
@@ -16,17 +18,20 @@ use crate::ifrt::{
 /// Buffers are immutable while anybody else refers to them, so all three copy semantics share
 /// them: a donated buffer is written to only when nothing else holds it.
 pub(super) struct Array {
-    spec: ArraySpec,
+    spec: Arc<ArraySpec>,
     user_context: Option<UserContext>,
     /// By addressable position; `None` once deleted or donated.
-    shards: Mutex<Option<Vec<Future<Buffer>>>>,
+    shards: Mutex<Option<Shards>>,
 }
+
+/// The shards of an array on this process's devices, mostly one.
+pub(super) type Shards = SmallVec<[Future<Buffer>; 1]>;
 
 impl Array {
     /// An array of these addressable shards, each with the bytes of its true index domain.
-    pub(super) fn new(spec: ArraySpec, shards: Vec<Future<Buffer>>) -> Self {
+    pub(super) fn new(spec: impl Into<Arc<ArraySpec>>, shards: Shards) -> Self {
         let user_context = UserContext::current();
-        Self { spec, user_context, shards: Mutex::new(Some(shards)) }
+        Self { spec: spec.into(), user_context, shards: Mutex::new(Some(shards)) }
     }
 
     /// This client's array behind an interface one.
@@ -43,31 +48,39 @@ impl Array {
     ///
     /// # Errors
     /// `InvalidArgument` when the array is deleted.
-    pub(super) fn shards(&self) -> Result<Vec<Future<Buffer>>> {
+    pub(super) fn shards(&self) -> Result<Shards> {
         self.lock().clone().ok_or_else(|| self.deleted())
+    }
+
+    /// The buffer of the only addressable shard; `None` when there are others, it has not arrived, is
+    /// an error, or the array is deleted.
+    pub(super) fn sole_buffer(&self) -> Option<Buffer> {
+        let shards = self.lock();
+        let [shard] = shards.as_deref()? else { return None };
+        shard.peek()?.as_ref().ok().cloned()
     }
 
     /// The addressable shards, after which the array is deleted.
     ///
     /// # Errors
     /// `InvalidArgument` when it is deleted already.
-    fn take_shards(&self) -> Result<Vec<Future<Buffer>>> {
+    fn take_shards(&self) -> Result<Shards> {
         self.lock().take().ok_or_else(|| self.deleted())
     }
 
     /// Undoes [`Array::take_shards`].
-    fn restore_shards(&self, shards: Vec<Future<Buffer>>) {
+    fn restore_shards(&self, shards: Shards) {
         *self.lock() = Some(shards);
     }
 
-    fn shards_for(&self, copy: ArrayCopySemantics) -> Result<Vec<Future<Buffer>>> {
+    fn shards_for(&self, copy: ArrayCopySemantics) -> Result<Shards> {
         match copy {
             ArrayCopySemantics::AlwaysCopy | ArrayCopySemantics::ReuseInput => self.shards(),
             ArrayCopySemantics::DonateInput => self.take_shards(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<Future<Buffer>>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Shards>> {
         self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +115,7 @@ impl Value for Array {
 
     fn delete(&self) -> Future<()> {
         *self.lock() = None;
-        Future::ready(Ok(()))
+        Future::done()
     }
 
     fn is_deleted(&self) -> bool {
@@ -110,7 +123,7 @@ impl Value for Array {
     }
 
     fn size_bytes(&self) -> Option<usize> {
-        let ArraySpec { dtype, shape, sharding } = &self.spec;
+        let ArraySpec { dtype, shape, sharding } = &*self.spec;
         let shapes = sharding.shard_shapes(shape, SingleDeviceShardSemantics::AllShards).ok()?;
         Some(shapes.iter().map(|shape| shape.num_elements() * dtype.size_bytes()).sum())
     }
@@ -130,7 +143,7 @@ impl ifrt::Array for Array {
         copy: ArrayCopySemantics,
         shards: SingleDeviceShardSemantics,
     ) -> Result<Vec<ArrayRef>> {
-        let ArraySpec { dtype, shape, sharding } = &self.spec;
+        let ArraySpec { dtype, shape, sharding } = &*self.spec;
         if shards == SingleDeviceShardSemantics::AllShards {
             require_addressable(sharding.devices())?;
         }
@@ -141,7 +154,7 @@ impl ifrt::Array for Array {
             .zip(buffers)
             .map(|((shape, sharding), buffer)| -> ArrayRef {
                 let spec = ArraySpec { dtype: *dtype, shape, sharding };
-                Arc::new(Self::new(spec, vec![buffer]))
+                Arc::new(Self::new(spec, smallvec![buffer]))
             })
             .collect())
     }
@@ -163,12 +176,12 @@ impl ifrt::Array for Array {
         )?;
         let mut buffers = self.shards_for(copy)?;
         buffers.truncate(1);
-        let spec = ArraySpec { sharding: single, ..self.spec.clone() };
+        let spec = ArraySpec { sharding: single, ..ArraySpec::clone(&self.spec) };
         Ok(Arc::new(Self::new(spec, buffers)))
     }
 
     fn copy_to_host_buffer(&self, copy: ArrayCopySemantics) -> Result<Future<HostBuffer<'static>>> {
-        let ArraySpec { dtype, shape, sharding } = self.spec.clone();
+        let ArraySpec { dtype, shape, sharding } = ArraySpec::clone(&self.spec);
         let devices = sharding.devices();
         if sharding.is_fully_replicated() && !devices.addressable().is_empty() {
             let shards = self.shards_for(copy)?;
@@ -207,7 +220,7 @@ impl ifrt::Array for Array {
 
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ArraySpec { dtype, shape, sharding } = &self.spec;
+        let ArraySpec { dtype, shape, sharding } = &*self.spec;
         write!(f, "array of {dtype} {shape}, {sharding}")
     }
 }
@@ -225,8 +238,8 @@ impl AsRef<[u8]> for BufferBytes {
 ///
 /// # Errors
 /// `InvalidArgument` when an array is deleted; no array loses anything then.
-pub(super) fn take_shards(arrays: &[&Array], donated: &[bool]) -> Result<Vec<Vec<Future<Buffer>>>> {
-    let mut taken: Vec<Vec<Future<Buffer>>> = Vec::with_capacity(arrays.len());
+pub(super) fn take_shards(arrays: &[&Array], donated: &[bool]) -> Result<SmallVec<[Shards; 4]>> {
+    let mut taken = SmallVec::with_capacity(arrays.len());
     for (array, &donate) in arrays.iter().zip(donated) {
         match if donate { array.take_shards() } else { array.shards() } {
             Ok(shards) => taken.push(shards),

@@ -19,25 +19,30 @@ use crate::ifrt::{Code, DType, DeviceList, HostCallbacks, Result, Status};
 use crate::stablehlo::op::Collective;
 use crate::stablehlo::{Module, OpKind};
 
-/// One device's part in one launch.
-pub(super) struct LaunchContext {
+/// What all launches of an executable on one device have in common.
+pub(super) struct Station {
     pub(super) communicator: Communicator,
     pub(super) assignment: Arc<DeviceAssignment>,
     /// The device's number in the assignment.
     pub(super) position: usize,
-    pub(super) launch: u64,
     /// The fingerprint of the program.
     pub(super) program: u64,
-    pub(super) progress: Progress,
-    /// What is at the other end of what is no collective, if anything is.
-    pub(super) exchange: Option<Arc<Exchange>>,
     /// The functions of the host that the program calls.
     pub(super) host_callbacks: Option<HostCallbacks>,
     /// Those that check that they make the same launch, on devices that do so: see
     /// [`LaunchContext::meet`].
     pub(super) leads: Option<Arc<[Member]>>,
-    /// What ends the launch early.
-    pub(super) cancel: CancelToken,
+}
+
+/// One device's part in one launch.
+pub(super) struct LaunchContext {
+    pub(super) station: Arc<Station>,
+    pub(super) launch: u64,
+    pub(super) progress: Progress,
+    /// What is at the other end of what is no collective, if anything is.
+    pub(super) exchange: Option<Arc<Exchange>>,
+    /// What ends the launch early, if anything can.
+    pub(super) cancel: Option<CancelToken>,
 }
 
 /// How far a launch has come with its collectives.
@@ -56,6 +61,13 @@ pub(super) struct Scope {
 }
 
 impl LaunchContext {
+    /// The part in the launch with this number that nothing ends early and has nobody at the other
+    /// end.
+    pub(super) fn new(station: &Arc<Station>, launch: u64) -> Self {
+        let station = Arc::clone(station);
+        Self { station, launch, progress: Progress::default(), exchange: None, cancel: None }
+    }
+
     /// Time spent in collectives so far.
     pub(super) fn communication_time(&self) -> Duration {
         Duration::from_nanos(self.progress.spent_nanoseconds.load(Ordering::Relaxed))
@@ -72,13 +84,15 @@ impl LaunchContext {
     /// the next one is in step again.
     pub(super) fn begin(&self, scopes: &[Scope]) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        if let Some(group) = self.leads.as_ref().and_then(|leads| self.group_of(leads).ok()) {
+        if let Some(group) = self.station.leads.as_ref().and_then(|leads| self.group_of(leads).ok())
+        {
             group.begin_epoch();
             groups.push(group);
         }
         for Scope { replica_groups, mode } in scopes {
             // What is wrong with it, the collective itself will say.
-            let Ok(Some(members)) = self.assignment.group(self.position, *mode, replica_groups)
+            let Ok(Some(members)) =
+                self.station.assignment.group(self.station.position, *mode, replica_groups)
             else {
                 continue;
             };
@@ -101,29 +115,30 @@ impl LaunchContext {
         let lost = lost.filter(|error| matches!(error.cause, CollectiveCause::RankFailed(_)));
         let knows = |group: &&Group| lost.is_some_and(|error| error.group == group.members());
         for group in groups.iter().filter(|group| !knows(group)) {
-            self.communicator.decline(group, reason.message());
+            self.station.communicator.decline(group, reason.message());
         }
     }
 
     /// Waits for the leads of the other processes to come to this launch, which nothing else would
     /// tell of a program that does not have all its devices meet (I2).
     pub(super) fn meet(&self) -> Result<()> {
-        let Some(leads) = &self.leads else { return Ok(()) };
+        let Some(leads) = &self.station.leads else { return Ok(()) };
         let group = self.group_of(leads)?;
-        self.run_as(self.key(0, 0), &group, |call| self.communicator.barrier(call))
+        self.run_as(self.key(0, 0), &group, |call| self.station.communicator.barrier(call))
     }
 
     fn key(&self, ordinal: u32, iteration: u64) -> CollectiveKey {
-        CollectiveKey { launch: self.launch, program: self.program, ordinal, iteration }
+        CollectiveKey { launch: self.launch, program: self.station.program, ordinal, iteration }
     }
 
     fn group(&self, site: &CollectiveSite<'_>, mode: GroupMode) -> Result<Option<Group>> {
-        let members = self.assignment.group(self.position, mode, site.replica_groups)?;
+        let members =
+            self.station.assignment.group(self.station.position, mode, site.replica_groups)?;
         members.map(|members| self.group_of(&members)).transpose()
     }
 
     fn group_of(&self, members: &[Member]) -> Result<Group> {
-        let group = self.communicator.group(members);
+        let group = self.station.communicator.group(members);
         group.map_err(|error| Status::wrap(Code::InvalidArgument, error))
     }
 
@@ -133,7 +148,7 @@ impl LaunchContext {
             Status::invalid_argument(format!(
                 "device number {} of the program is in none of the replica_groups {:?} of \
                  collective {}",
-                self.position, site.replica_groups, site.ordinal
+                self.station.position, site.replica_groups, site.ordinal
             ))
         })
     }
@@ -154,7 +169,7 @@ impl LaunchContext {
         collective: impl FnOnce(&Call<'_>) -> Result<(), CollectiveError>,
     ) -> Result<()> {
         let _span = tracing::debug_span!("collective", ordinal = key.ordinal).entered();
-        let call = Call { key: Some(key), cancel: Some(&self.cancel), ..Call::on(group) };
+        let call = Call { key: Some(key), cancel: self.cancel.as_ref(), ..Call::on(group) };
         let start = Instant::now();
         let result = collective(&call);
         let spent = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -223,11 +238,11 @@ impl Scope {
 
 impl CollectiveContext for LaunchContext {
     fn partition_id(&self) -> u32 {
-        id(self.assignment.partition_id(self.position))
+        id(self.station.assignment.partition_id(self.station.position))
     }
 
     fn replica_id(&self) -> u32 {
-        id(self.assignment.replica_id(self.position))
+        id(self.station.assignment.replica_id(self.station.position))
     }
 
     fn transfer(
@@ -236,7 +251,7 @@ impl CollectiveContext for LaunchContext {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
-        match (&self.exchange, transfer, &self.host_callbacks) {
+        match (&self.exchange, transfer, &self.station.host_callbacks) {
             (_, Transfer::Callback(number), Some(callbacks)) => {
                 callbacks.call(number, inputs, outputs)
             }
@@ -258,7 +273,7 @@ impl CollectiveContext for LaunchContext {
         let (element, reduction) = arithmetic(dtype, reduction)?;
         let group = self.required_group(site, reduction_mode(site)?)?;
         self.run(site, &group, |call| {
-            self.communicator.all_reduce(call, element, reduction, input, output)
+            self.station.communicator.all_reduce(call, element, reduction, input, output)
         })
     }
 
@@ -271,7 +286,7 @@ impl CollectiveContext for LaunchContext {
     ) -> Result<()> {
         let group = self.required_group(site, reduction_mode(site)?)?;
         self.run(site, &group, |call| {
-            self.communicator.all_gather(call, element(dtype), input, output)
+            self.station.communicator.all_gather(call, element(dtype), input, output)
         })
     }
 
@@ -286,7 +301,7 @@ impl CollectiveContext for LaunchContext {
         let (element, reduction) = arithmetic(dtype, reduction)?;
         let group = self.required_group(site, reduction_mode(site)?)?;
         self.run(site, &group, |call| {
-            self.communicator.reduce_scatter(call, element, reduction, input, output)
+            self.station.communicator.reduce_scatter(call, element, reduction, input, output)
         })
     }
 
@@ -299,7 +314,7 @@ impl CollectiveContext for LaunchContext {
     ) -> Result<()> {
         let group = self.required_group(site, GroupMode::of_movement(site.channel_id))?;
         self.run(site, &group, |call| {
-            self.communicator.all_to_all(call, element(dtype), input, output)
+            self.station.communicator.all_to_all(call, element(dtype), input, output)
         })
     }
 
@@ -312,12 +327,19 @@ impl CollectiveContext for LaunchContext {
         output: &mut [u8],
     ) -> Result<()> {
         let mode = GroupMode::of_movement(site.channel_id);
-        let pairs = self.assignment.pairs(self.position, mode, source_target_pairs)?;
+        let pairs =
+            self.station.assignment.pairs(self.station.position, mode, source_target_pairs)?;
         // Everybody in scope takes part, so that all of them learn of a failure.
         let everyone = CollectiveSite { replica_groups: &[], ..*site };
         let group = self.required_group(&everyone, mode)?;
         self.run(site, &group, |call| {
-            self.communicator.collective_permute(call, element(dtype), &pairs, input, output)
+            self.station.communicator.collective_permute(
+                call,
+                element(dtype),
+                &pairs,
+                input,
+                output,
+            )
         })
     }
 
@@ -330,7 +352,7 @@ impl CollectiveContext for LaunchContext {
     ) -> Result<()> {
         match self.group(site, GroupMode::of_movement(site.channel_id))? {
             Some(group) if input.len() == output.len() => self.run(site, &group, |call| {
-                self.communicator.broadcast(call, element(dtype), 0, input, output)
+                self.station.communicator.broadcast(call, element(dtype), 0, input, output)
             }),
             Some(_) => Err(Status::internal(format!(
                 "collective_broadcast of {} bytes into {}",

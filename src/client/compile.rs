@@ -9,7 +9,7 @@ use lockstep_collectives::{CallRefusal, Group, Member, Session, SessionError};
 
 use super::agreement::{Proposal, Record, Store};
 use super::assignment::DeviceAssignment;
-use super::collective::{Scope, leads};
+use super::collective::{Scope, Station, leads};
 use super::executable::{Executable, LocalPart};
 use super::launch::Statistics;
 use super::serialized;
@@ -164,30 +164,39 @@ impl Core {
             group.map_err(|error| Status::wrap(Code::InvalidArgument, error))
         };
         let meets_briefly = program.is_brief() && devices.process_indices().len() > 1;
-        let mut parts = Vec::new();
-        for position in devices.addressable_positions() {
-            if let Some(device) = devices.get(position) {
-                let device = self.local_device(device)?;
-                let everyone = meets_briefly.then(|| everyone(device)).transpose()?;
-                parts.push(LocalPart { position, device, everyone });
-            }
-        }
         let scopes: Arc<[Scope]> = match &source {
             Some((_, module)) => Scope::of_program(module),
             None => Arc::new([]),
         };
+        let leads = leads(&devices, &scopes, &assignment);
+        let assignment = Arc::new(assignment);
+        let mut parts = Vec::new();
+        for position in devices.addressable_positions() {
+            let Some(device) = devices.get(position) else { continue };
+            let device = self.local_device(device)?;
+            let everyone = meets_briefly.then(|| everyone(device)).transpose()?;
+            let communicator = self.communicator(device)?;
+            let is_lead = |leads: &&Arc<[Member]>| leads.contains(&communicator.member());
+            let station = Station {
+                leads: leads.as_ref().filter(is_lead).cloned(),
+                communicator,
+                assignment: Arc::clone(&assignment),
+                position,
+                program: unloaded.fingerprint,
+                host_callbacks: unloaded.host_callbacks.clone(),
+            };
+            parts.push(LocalPart { device, station: Arc::new(station), everyone });
+        }
         Ok(Executable {
             core: Arc::clone(self),
             name: unloaded.name,
             fingerprint: unloaded.fingerprint,
             parameters: unloaded.parameters,
+            shared_outputs: unloaded.outputs.iter().cloned().map(Arc::new).collect(),
             outputs: unloaded.outputs,
             donatable: unloaded.donatable,
-            host_callbacks: unloaded.host_callbacks,
             program,
             source,
-            leads: leads(&devices, &scopes, &assignment),
-            assignment: Arc::new(assignment),
             scopes,
             devices,
             local: parts,

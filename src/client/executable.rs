@@ -1,21 +1,23 @@
 //! Executables of this client: checking arguments, and launching on the local devices.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lockstep_collectives::{Group, Member};
+use lockstep_collectives::Group;
+use smallvec::{SmallVec, smallvec};
 
 use super::Core;
-use super::array::{Array, take_shards};
-use super::assignment::DeviceAssignment;
-use super::collective::{LaunchContext, Progress, Scope};
+use super::array::{Array, Shards, take_shards};
+use super::collective::{LaunchContext, Scope, Station};
 use super::launch::{DeviceLaunch, Launch, Statistics};
 use super::serialized;
+use super::stream::Turn;
 use crate::backend::{self, Buffer, LocalDevice};
 use crate::ifrt::{
-    ArrayRef, ArraySpec, CancellationHandle, DeviceList, ExecuteOptions, ExecuteResult,
-    ExecutionStatistics, Future, HostCallbacks, LoadedExecutable, MemoryStatistics, ProgramCost,
-    Promise, Result, StableHloProgram, Status, Value,
+    Array as _, ArrayRef, ArraySpec, CancellationHandle, DeviceList, ExecuteOptions, ExecuteResult,
+    ExecutionStatistics, Future, LoadedExecutable, MemoryStatistics, ProgramCost, Promise, Result,
+    StableHloProgram, Status, Value,
 };
 use crate::stablehlo::{Module, Statistics as Counts};
 
@@ -27,15 +29,13 @@ pub(super) struct Executable {
     pub(super) devices: DeviceList,
     pub(super) parameters: Vec<ArraySpec>,
     pub(super) outputs: Vec<ArraySpec>,
+    /// The same for arrays to share.
+    pub(super) shared_outputs: Vec<Arc<ArraySpec>>,
     pub(super) donatable: Vec<usize>,
     pub(super) program: Arc<dyn backend::Executable>,
     /// What it was compiled from, and what one device runs; `None` if that is code of this process.
     pub(super) source: Option<(StableHloProgram, Module)>,
-    pub(super) host_callbacks: Option<HostCallbacks>,
-    pub(super) assignment: Arc<DeviceAssignment>,
     pub(super) scopes: Arc<[Scope]>,
-    /// See [`LaunchContext::meet`].
-    pub(super) leads: Option<Arc<[Member]>>,
     /// Where the program runs in this process, in the order of the device assignment.
     pub(super) local: Vec<LocalPart>,
     pub(super) next_launch: AtomicU64,
@@ -43,12 +43,10 @@ pub(super) struct Executable {
 }
 
 /// A local device of an executable.
-#[derive(Clone, Debug)]
 pub(super) struct LocalPart {
-    /// Its number in the device assignment.
-    pub(super) position: usize,
     /// Its number among this process's devices.
     pub(super) device: LocalDevice,
+    pub(super) station: Arc<Station>,
     /// All devices of a brief program of several processes, as this one sees them: who runs it
     /// arrives there.
     pub(super) everyone: Option<Group>,
@@ -81,59 +79,31 @@ impl LoadedExecutable for Executable {
 
     fn execute(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<ExecuteResult> {
         let _span = tracing::debug_span!("execute", program = self.name).entered();
-        let arrays = self.check(arguments)?;
+        if let Some(result) = self.execute_here(arguments, options)? {
+            return Ok(result);
+        }
+        let arrays = self.checked(arguments)?;
         let donated = self.donated(arguments, options)?;
         let shards = take_shards(&arrays, &donated)?;
-        let launch_id = options
-            .launch_id
-            .map_or_else(|| self.next_launch.fetch_add(1, Ordering::Relaxed), |id| id.0);
-
-        let (launch, status) = Launch::new(self.local.len(), Arc::clone(&self.statistics));
-        let mut output_shards: Vec<Vec<Future<Buffer>>> =
-            self.outputs.iter().map(|_| Vec::with_capacity(self.local.len())).collect();
-        let mut jobs = Vec::with_capacity(self.local.len());
-        for (part, arguments) in self.local.iter().zip(per_device(shards, self.local.len())) {
-            let mut promises = Vec::with_capacity(self.outputs.len());
-            for shards in &mut output_shards {
-                let (promise, shard) = Promise::new();
-                promises.push(promise);
-                shards.push(shard);
-            }
-            let communicator = self.core.communicator(part.device)?;
-            let is_lead = |leads: &&Arc<[Member]>| leads.contains(&communicator.member());
-            let context = LaunchContext {
-                leads: self.leads.as_ref().filter(is_lead).cloned(),
-                cancel: launch.token.clone(),
-                communicator,
-                assignment: Arc::clone(&self.assignment),
-                position: part.position,
-                launch: launch_id,
-                program: self.fingerprint,
-                progress: Progress::default(),
-                exchange: None,
-                host_callbacks: self.host_callbacks.clone(),
-            };
-            let job = DeviceLaunch {
-                launch: Arc::clone(&launch),
-                program: Arc::clone(&self.program),
-                device: part.device,
-                context,
-                scopes: Arc::clone(&self.scopes),
-                everyone: part.everyone.clone(),
-                arguments,
-                outputs: promises,
-            };
-            jobs.push((part.device, job));
+        let launch_id = self.launch_id(options);
+        let per_device = per_device(shards, self.local.len());
+        let mut jobs: SmallVec<[DeviceLaunch; 1]> = SmallVec::new();
+        for (part, arguments) in self.local.iter().zip(per_device) {
+            jobs.push(self.job(part, arguments, launch_id));
         }
-        self.core.launch(jobs);
-
-        let outputs = self
-            .outputs
-            .iter()
-            .zip(output_shards)
-            .map(|(spec, shards)| -> ArrayRef { Arc::new(Array::new(spec.clone(), shards)) });
-        let cancellation = CancellationHandle::new(move |error| launch.cancel(error));
-        Ok(ExecuteResult { outputs: outputs.collect(), status, cancellation })
+        let mut turn = None;
+        if let [job] = &mut jobs[..] {
+            if job.is_brief() {
+                turn = self.core.turn(job.device);
+            }
+            // A call returns whatever other processes have to do before they come to the launch.
+            if turn.is_some() && job.is_met() {
+                let outcome = job.run_alone();
+                drop(turn);
+                return Ok(self.over(outcome));
+            }
+        }
+        Ok(self.under_way(jobs, turn))
     }
 
     fn serialize(&self) -> Result<Vec<u8>> {
@@ -174,6 +144,104 @@ impl LoadedExecutable for Executable {
 }
 
 impl Executable {
+    /// Runs a brief program that has one device and meets nobody, if its arguments are there, and it
+    /// keeps none, and it is the device's turn: what is left of [`Executable::execute`] then, which
+    /// takes longer to say what is to come than such a program to be through.
+    fn execute_here(
+        &self,
+        arguments: &[ArrayRef],
+        options: &ExecuteOptions,
+    ) -> Result<Option<ExecuteResult>> {
+        let [part] = &self.local[..] else { return Ok(None) };
+        let is_alone = self.scopes.is_empty() && part.station.leads.is_none();
+        if !is_alone || !self.donatable.is_empty() || !self.program.is_brief() {
+            return Ok(None);
+        }
+        self.check_count(arguments)?;
+        self.check_kept(arguments, options)?;
+        let mut buffers = Vec::with_capacity(arguments.len());
+        for (index, argument) in arguments.iter().enumerate() {
+            let Some(buffer) = self.check(index, argument)?.sole_buffer() else { return Ok(None) };
+            buffers.push(buffer);
+        }
+        let Some(turn) = self.core.turn(part.device) else { return Ok(None) };
+        let job = self.job(part, SmallVec::new(), self.launch_id(options));
+        let outcome = job.run_on(buffers);
+        drop(turn);
+        Ok(Some(self.over(outcome)))
+    }
+
+    /// One device's part of the launch with this number.
+    fn job(
+        &self,
+        part: &LocalPart,
+        arguments: SmallVec<[Future<Buffer>; 4]>,
+        launch_id: u64,
+    ) -> DeviceLaunch {
+        DeviceLaunch {
+            statistics: Arc::clone(&self.statistics),
+            program: Arc::clone(&self.program),
+            device: part.device,
+            context: LaunchContext::new(&part.station, launch_id),
+            scopes: Arc::clone(&self.scopes),
+            everyone: part.everyone.clone(),
+            arguments,
+        }
+    }
+
+    /// What a launch on one device gives that is over.
+    fn over(&self, outcome: Result<Vec<Buffer>>) -> ExecuteResult {
+        let output = |spec: &Arc<ArraySpec>, shard| -> ArrayRef {
+            Arc::new(Array::new(Arc::clone(spec), smallvec![Future::ready(shard)]))
+        };
+        let specs = self.shared_outputs.iter();
+        let cancellation = CancellationHandle::inert();
+        match outcome {
+            Ok(buffers) => {
+                let outputs = specs.zip(buffers).map(|(spec, buffer)| output(spec, Ok(buffer)));
+                ExecuteResult { outputs: outputs.collect(), status: Future::done(), cancellation }
+            }
+            Err(failure) => {
+                let outputs = specs.map(|spec| output(spec, Err(failure.clone()))).collect();
+                ExecuteResult { outputs, status: Future::ready(Err(failure)), cancellation }
+            }
+        }
+    }
+
+    /// What a launch gives that other threads run; the one who has the `turn` of its only device
+    /// leaves it to that device's.
+    fn under_way(&self, jobs: SmallVec<[DeviceLaunch; 1]>, turn: Option<Turn>) -> ExecuteResult {
+        let (launch, status) = Launch::new(self.local.len(), Arc::clone(&self.statistics));
+        let mut shards: Vec<Shards> =
+            self.outputs.iter().map(|_| Shards::with_capacity(jobs.len())).collect();
+        let mut jobs = jobs.into_iter().map(|mut job| {
+            let promise = |shards: &mut Shards| {
+                let (promise, shard) = Promise::new();
+                shards.push(shard);
+                promise
+            };
+            let promises: Vec<_> = shards.iter_mut().map(promise).collect();
+            job.context.cancel = Some(launch.token.clone());
+            let launch = Arc::clone(&launch);
+            (job.device, move || job.run(&launch, promises))
+        });
+        match turn {
+            Some(turn) => {
+                if let Some((_, job)) = jobs.next() {
+                    turn.pass_on(job);
+                }
+            }
+            None => self.core.submit(jobs),
+        }
+        let outputs =
+            self.shared_outputs.iter().zip(shards).map(|(spec, shards)| -> ArrayRef {
+                Arc::new(Array::new(Arc::clone(spec), shards))
+            });
+        let outputs = outputs.collect();
+        let cancellation = CancellationHandle::new(move |error| launch.cancel(error));
+        ExecuteResult { outputs, status, cancellation }
+    }
+
     fn is_code(&self) -> Status {
         Status::unimplemented(format!(
             "{} is a function of this process, which has no form outside of it",
@@ -181,57 +249,85 @@ impl Executable {
         ))
     }
 
+    fn launch_id(&self, options: &ExecuteOptions) -> u64 {
+        let count = || self.next_launch.fetch_add(1, Ordering::Relaxed);
+        options.launch_id.map_or_else(count, |id| id.0)
+    }
+
     /// The arguments as this client's arrays, if they are what the program takes.
-    fn check<'a>(&self, arguments: &'a [ArrayRef]) -> Result<Vec<&'a Array>> {
-        if arguments.len() != self.parameters.len() {
-            return Err(Status::invalid_argument(format!(
-                "{} takes {} arguments, got {}",
-                self.name,
-                self.parameters.len(),
-                arguments.len()
-            )));
-        }
-        let check = |(index, (argument, expected)): (usize, (&'a ArrayRef, &ArraySpec))| {
-            let wrong =
-                |what: &str, expected: &dyn std::fmt::Display, found: &dyn std::fmt::Display| {
-                    Status::invalid_argument(format!(
-                        "argument {index} of {}: the {what} is {found}, must be {expected}",
-                        self.name
-                    ))
-                };
-            let array = Array::of(argument)?;
-            let found = argument.spec();
-            if found.dtype != expected.dtype {
-                return Err(wrong("element type", &expected.dtype, &found.dtype));
-            }
-            if found.shape != expected.shape {
-                return Err(wrong("shape", &expected.shape, &found.shape));
-            }
-            if found.sharding != expected.sharding {
-                return Err(wrong("sharding", &expected.sharding, &found.sharding));
-            }
+    fn checked<'a>(&self, arguments: &'a [ArrayRef]) -> Result<SmallVec<[&'a Array; 4]>> {
+        self.check_count(arguments)?;
+        let mut arrays = SmallVec::new();
+        for (index, argument) in arguments.iter().enumerate() {
+            let array = self.check(index, argument)?;
             if array.is_deleted() {
                 return Err(Status::invalid_argument(format!(
                     "argument {index} of {} is deleted or was donated",
                     self.name
                 )));
             }
-            Ok(array)
-        };
-        arguments.iter().zip(&self.parameters).enumerate().map(check).collect()
+            arrays.push(array);
+        }
+        Ok(arrays)
     }
 
-    /// For each argument, whether this launch takes it over.
-    fn donated(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<Vec<bool>> {
+    fn check_count(&self, arguments: &[ArrayRef]) -> Result<()> {
+        if arguments.len() == self.parameters.len() {
+            return Ok(());
+        }
+        Err(Status::invalid_argument(format!(
+            "{} takes {} arguments, got {}",
+            self.name,
+            self.parameters.len(),
+            arguments.len()
+        )))
+    }
+
+    /// Argument `index` as this client's array, if it is what the program takes there.
+    fn check<'a>(&self, index: usize, argument: &'a ArrayRef) -> Result<&'a Array> {
+        let expected = &self.parameters[index];
+        let array = Array::of(argument)?;
+        let found = array.spec();
+        let wrong = |what: &str, expected: &dyn fmt::Display, found: &dyn fmt::Display| {
+            Err(Status::invalid_argument(format!(
+                "argument {index} of {}: the {what} is {found}, must be {expected}",
+                self.name
+            )))
+        };
+        if found.dtype != expected.dtype {
+            return wrong("element type", &expected.dtype, &found.dtype);
+        }
+        if found.shape != expected.shape {
+            return wrong("shape", &expected.shape, &found.shape);
+        }
+        if found.sharding != expected.sharding {
+            return wrong("sharding", &expected.sharding, &found.sharding);
+        }
+        Ok(array)
+    }
+
+    /// Checks that what the caller keeps are arguments.
+    fn check_kept(&self, arguments: &[ArrayRef], options: &ExecuteOptions) -> Result<()> {
         let kept = &options.non_donatable_input_indices;
-        if let Some(index) = kept.iter().find(|&&index| index >= arguments.len()) {
-            return Err(Status::invalid_argument(format!(
+        match kept.last().filter(|index| **index >= arguments.len()) {
+            None => Ok(()),
+            Some(index) => Err(Status::invalid_argument(format!(
                 "non_donatable_input_indices has {index}, {} takes {} arguments",
                 self.name,
                 arguments.len()
-            )));
+            ))),
         }
-        let mut donated = vec![false; arguments.len()];
+    }
+
+    /// For each argument, whether this launch takes it over.
+    fn donated(
+        &self,
+        arguments: &[ArrayRef],
+        options: &ExecuteOptions,
+    ) -> Result<SmallVec<[bool; 16]>> {
+        self.check_kept(arguments, options)?;
+        let kept = &options.non_donatable_input_indices;
+        let mut donated = smallvec![false; arguments.len()];
         for &index in self.donatable.iter().filter(|index| !kept.contains(index)) {
             let Some(donor) = arguments.get(index) else { continue };
             let twin = arguments
@@ -252,9 +348,12 @@ impl Executable {
 }
 
 /// Shards by array and device become shards by device and array.
-fn per_device<T>(by_array: Vec<Vec<T>>, devices: usize) -> Vec<Vec<T>> {
-    let mut by_device: Vec<Vec<T>> =
-        (0..devices).map(|_| Vec::with_capacity(by_array.len())).collect();
+fn per_device(
+    by_array: SmallVec<[Shards; 4]>,
+    devices: usize,
+) -> SmallVec<[SmallVec<[Future<Buffer>; 4]>; 1]> {
+    let mut by_device: SmallVec<[SmallVec<_>; 1]> =
+        (0..devices).map(|_| SmallVec::with_capacity(by_array.len())).collect();
     for shards in by_array {
         for (device, shard) in by_device.iter_mut().zip(shards) {
             device.push(shard);

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::Core;
 use super::array::{Array, require_addressable};
 use super::region;
@@ -89,7 +91,7 @@ impl Core {
     pub(super) fn error_array(&self, status: &Status, spec: &ArraySpec) -> Result<ArrayRef> {
         self.require_usable(&spec.sharding)?;
         let count = spec.sharding.devices().addressable().len();
-        let shards = vec![Future::ready(Err(status.clone())); count];
+        let shards = smallvec![Future::ready(Err(status.clone())); count];
         Ok(Arc::new(Array::new(spec.clone(), shards)))
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockstep_collectives::{CancelToken, Group, Member};
+use smallvec::SmallVec;
 
 use super::collective::{LaunchContext, Scope};
 use crate::backend::{self, Buffer, LocalDevice};
@@ -43,7 +44,7 @@ pub(super) struct Statistics {
 
 /// One device's part of a launch.
 pub(super) struct DeviceLaunch {
-    pub(super) launch: Arc<Launch>,
+    pub(super) statistics: Arc<Statistics>,
     pub(super) program: Arc<dyn backend::Executable>,
     pub(super) device: LocalDevice,
     pub(super) context: LaunchContext,
@@ -51,8 +52,7 @@ pub(super) struct DeviceLaunch {
     pub(super) scopes: Arc<[Scope]>,
     /// Where this device has not arrived yet: see [`super::executable::LocalPart`].
     pub(super) everyone: Option<Group>,
-    pub(super) arguments: Vec<Future<Buffer>>,
-    pub(super) outputs: Vec<Promise<Buffer>>,
+    pub(super) arguments: SmallVec<[Future<Buffer>; 4]>,
 }
 
 impl Launch {
@@ -62,7 +62,7 @@ impl Launch {
         let mut state =
             State { running: devices, failure: None, finished: Vec::new(), status: Some(promise) };
         if devices == 0 {
-            statistics.launches.fetch_add(1, Ordering::Relaxed);
+            statistics.count();
             if let Some(promise) = state.status.take() {
                 promise.set(Ok(()));
             }
@@ -110,7 +110,7 @@ impl Launch {
             let finished = std::mem::take(&mut state.finished);
             (finished, state.failure.clone(), state.status.take())
         };
-        self.statistics.launches.fetch_add(1, Ordering::Relaxed);
+        self.statistics.count();
         for (outputs, buffers) in finished {
             match &failure {
                 None => {
@@ -144,45 +144,81 @@ impl DeviceLaunch {
 
     /// Whether it waits for other devices.
     pub(super) fn has_company(&self) -> bool {
-        self.context.leads.is_some() || !self.scopes.is_empty()
+        self.context.station.leads.is_some() || !self.scopes.is_empty()
     }
 
-    /// Runs on the device's stream: waits for the arguments, computes, settles. Who waits for this
-    /// device in a collective that it does not come to is told so.
-    pub(super) fn run(mut self) {
+    /// Whether nobody has to be waited for: all devices that it meets have come, or it meets none.
+    /// This one comes with the first question.
+    pub(super) fn is_met(&mut self) -> bool {
+        let everyone = self.everyone.take();
+        everyone.is_some_and(|everyone| everyone.have_arrived(everyone.arrive()))
+            || !self.has_company()
+    }
+
+    /// Runs on the device's stream: waits for the arguments, computes, settles.
+    pub(super) fn run(mut self, launch: &Launch, outputs: Vec<Promise<Buffer>>) {
+        let buffers = self.complete(Some(launch)).unwrap_or_else(|status| {
+            launch.fail(status);
+            Vec::new()
+        });
+        launch.finish(outputs, buffers);
+    }
+
+    /// Runs the whole launch here and now, where no other device of this process has part in it.
+    pub(super) fn run_alone(&mut self) -> Result<Vec<Buffer>> {
+        let outcome = self.complete(None);
+        self.statistics.count();
+        outcome.map_err(|status| status.in_user_context(UserContext::current().as_ref()))
+    }
+
+    /// Runs a whole launch here and now that meets nobody, on these arguments.
+    pub(super) fn run_on(&self, arguments: Vec<Buffer>) -> Result<Vec<Buffer>> {
+        let _span = tracing::debug_span!("launch", number = self.context.launch).entered();
+        let outcome = unpanicked(|| self.compute(arguments));
+        self.statistics.count();
+        outcome.map_err(|status| status.in_user_context(UserContext::current().as_ref()))
+    }
+
+    /// Computes the results. Who waits for this device in a collective that it does not come to is
+    /// told so.
+    fn complete(&mut self, launch: Option<&Launch>) -> Result<Vec<Buffer>> {
         let _span = tracing::debug_span!("launch", number = self.context.launch).entered();
         if let Some(everyone) = self.everyone.take() {
             everyone.arrive();
         }
-        let outputs = std::mem::take(&mut self.outputs);
         let arguments = std::mem::take(&mut self.arguments);
         let groups = self.context.begin(&self.scopes);
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.execute(arguments)))
-            .unwrap_or_else(|_| Err(Status::internal("the backend panicked: please report this")));
-        let buffers = outcome.unwrap_or_else(|status| {
-            self.launch.fail(status.clone());
+        let outcome = unpanicked(|| self.execute(launch, arguments));
+        if let Err(status) = &outcome {
             // After a collective that failed, too: another member may have completed it.
-            self.context.decline(&groups, &status);
-            Vec::new()
-        });
-        self.launch.finish(outputs, buffers);
+            self.context.decline(&groups, status);
+        }
+        outcome
     }
 
-    fn execute(&self, arguments: Vec<Future<Buffer>>) -> Result<Vec<Buffer>> {
+    fn execute(
+        &self,
+        launch: Option<&Launch>,
+        arguments: SmallVec<[Future<Buffer>; 4]>,
+    ) -> Result<Vec<Buffer>> {
         // In order, so that of several poisoned arguments the first names the cause.
         let arguments: Vec<Buffer> = arguments.into_iter().map(take).collect::<Result<_>>()?;
-        if let Some(error) = self.launch.cancelled.get() {
+        if let Some(error) = launch.and_then(|launch| launch.cancelled.get()) {
             return Err(error.clone());
         }
         // Whatever other devices of this process have come to: its launch is here.
         self.context.meet()?;
-        if let Some(failure) = self.launch.failure() {
+        if let Some(failure) = launch.and_then(Launch::failure) {
             return Err(failure);
         }
+        self.compute(arguments)
+    }
+
+    fn compute(&self, arguments: Vec<Buffer>) -> Result<Vec<Buffer>> {
         let start = Instant::now();
         let buffers = self.program.execute(self.device, arguments, &self.context);
         let communication = self.context.communication_time();
-        self.launch.statistics.add(start.elapsed().saturating_sub(communication), communication);
+        self.statistics.add(start.elapsed().saturating_sub(communication), communication);
         let buffers = buffers.map_err(|status| {
             // A collective's error has the same words on every member already.
             if self.context.collective_failed() {
@@ -203,8 +239,14 @@ impl DeviceLaunch {
     }
 
     fn member(&self) -> Member {
-        self.context.communicator.member()
+        self.context.station.communicator.member()
     }
+}
+
+/// What `run` returns; a panic of it is an error.
+fn unpanicked<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(Status::internal("the backend panicked: please report this")))
 }
 
 /// The buffer itself if nobody else holds it, so that the program may overwrite it.
@@ -216,6 +258,11 @@ fn take(argument: Future<Buffer>) -> Result<Buffer> {
 }
 
 impl Statistics {
+    /// Counts a launch that is over.
+    fn count(&self) {
+        self.launches.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn add(&self, compute: Duration, communication: Duration) {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.compute_nanoseconds.fetch_add(nanoseconds(compute), Ordering::Relaxed);

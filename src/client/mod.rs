@@ -41,9 +41,8 @@ pub use self::virtual_devices::{VirtualDevices, VirtualLaunch};
 use lockstep_collectives::{Communicator, Member, World, WorldError, environment};
 pub use lockstep_collectives::{KeyValueStore, Meeting, Rank, StoreError};
 
-use self::launch::DeviceLaunch;
 use self::memory::SharedMemory;
-use self::stream::Streams;
+use self::stream::{Streams, Turn};
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, LocalDevice};
 use crate::ifrt::{
@@ -217,40 +216,21 @@ impl Core {
         communicator.ok_or_else(|| Status::internal(format!("{device:?} has no communicator")))
     }
 
-    /// Has a launch run on its devices; no other launch comes between.
-    fn launch(&self, jobs: Vec<(LocalDevice, DeviceLaunch)>) {
-        match <[_; 1]>::try_from(jobs) {
-            Ok([(device, job)]) if job.is_brief() => self.launch_briefly(device, job),
-            Ok(jobs) => self.submit(jobs),
-            Err(jobs) => self.submit(jobs),
-        }
-    }
-
-    fn submit(&self, jobs: impl IntoIterator<Item = (LocalDevice, DeviceLaunch)>) {
+    /// Has a launch run on the streams of its devices; no other launch comes between.
+    fn submit(
+        &self,
+        jobs: impl IntoIterator<Item = (LocalDevice, impl FnOnce() + Send + 'static)>,
+    ) {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         for (device, job) in jobs {
-            streams.submit(device, move || job.run());
+            streams.submit(device, job);
         }
     }
 
-    /// Runs a brief launch here and now, if it will not wait: another thread would take longer to
-    /// begin than this one to be through.
-    ///
-    /// Its turn must have come. And if it meets other processes, they must have come to it, too: a
-    /// call returns whatever they have to do before.
-    fn launch_briefly(&self, device: LocalDevice, mut job: DeviceLaunch) {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(turn) = streams.turn(device) else {
-            return streams.submit(device, move || job.run());
-        };
-        drop(streams);
-        let everyone = job.everyone.take();
-        let is_met = everyone.is_some_and(|everyone| everyone.have_arrived(everyone.arrive()));
-        if is_met || !job.has_company() {
-            job.run();
-        } else {
-            turn.pass_on(move || job.run());
-        }
+    /// The turn of `device`, if it has come: for a brief launch, which another thread would take longer
+    /// to begin than this one to be through.
+    fn turn(&self, device: LocalDevice) -> Option<Turn> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).turn(device)
     }
 
     /// Runs `job` on the stream of this process's first device, after all launches before.

@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError};
 use lockstep_collectives::{Call, CollectiveKey, Communicator, Group, Member, Rank};
 
 use super::Core;
-use super::array::{Array, take_shards};
+use super::array::{Array, Shards, take_shards};
 use super::collective::{element, status};
 use super::region;
 use super::route::{Holding, Origin, Part, Route};
@@ -182,11 +182,11 @@ impl Core {
         from: &ArraySpec,
         to: &ArraySpec,
         way: Way,
-        shards: Vec<Future<Buffer>>,
+        shards: Shards,
     ) -> Result<ArrayRef> {
         let Way { sources, destinations: domains, route } = way;
         let mut destinations = Vec::new();
-        let mut made = Vec::new();
+        let mut made = Shards::new();
         for (number, (device, domain)) in to.sharding.devices().iter().zip(domains).enumerate() {
             if !device.is_addressable() {
                 continue;

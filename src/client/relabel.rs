@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::Core;
-use super::array::{Array, take_shards};
-use crate::backend::Buffer;
+use super::array::{Array, Shards, take_shards};
 use crate::ifrt::{
-    ArrayCopySemantics, ArrayRef, ArraySpec, DType, Future, RemapPlan, Result, Shape,
+    ArrayCopySemantics, ArrayRef, ArraySpec, DType, RemapPlan, Result, Shape,
     SingleDeviceShardSemantics, Status,
 };
 
@@ -91,7 +92,7 @@ impl Core {
 }
 
 /// The shards of each array, which loses them if they are donated.
-fn taken(arrays: &[ArrayRef], copy: ArrayCopySemantics) -> Result<Vec<Vec<Future<Buffer>>>> {
+fn taken(arrays: &[ArrayRef], copy: ArrayCopySemantics) -> Result<SmallVec<[Shards; 4]>> {
     let donates = copy == ArrayCopySemantics::DonateInput;
     let arrays: Vec<&Array> = arrays.iter().map(Array::of).collect::<Result<_>>()?;
     take_shards(&arrays, &vec![donates; arrays.len()])

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use lockstep_collectives::transport::{LocalTransport, Transport};
-use lockstep_collectives::{CancelToken, Communicator, Member};
+use lockstep_collectives::{Communicator, Member};
 
 use super::assignment::DeviceAssignment;
-use super::collective::{LaunchContext, Progress, Scope};
+use super::collective::{LaunchContext, Scope, Station};
 use super::exchange::Exchange;
 use crate::backend::{Buffer, Executable, LocalDevice};
 use crate::ifrt::{Result, Status};
@@ -119,18 +119,16 @@ impl VirtualDevices {
     }
 
     fn context(&self, position: usize, launch: u64) -> LaunchContext {
-        LaunchContext {
+        let station = Station {
             communicator: self.communicators[position].clone(),
             assignment: Arc::clone(&self.assignment),
             position,
-            launch,
             program: 0,
-            progress: Progress::default(),
-            exchange: Some(Arc::clone(&self.exchange)),
             host_callbacks: None,
             leads: None,
-            cancel: CancelToken::new(),
-        }
+        };
+        let exchange = Some(Arc::clone(&self.exchange));
+        LaunchContext { exchange, ..LaunchContext::new(&Arc::new(station), launch) }
     }
 }
 

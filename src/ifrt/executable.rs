@@ -40,20 +40,28 @@ pub struct ExecuteResult {
 /// Ends one launch early, as far as that is possible; clones end the same launch.
 #[derive(Clone)]
 pub struct CancellationHandle {
-    cancel: Arc<dyn Fn(Status) + Send + Sync>,
+    /// `None` if the launch is over.
+    cancel: Option<Arc<dyn Fn(Status) + Send + Sync>>,
 }
 
 impl CancellationHandle {
     /// A handle that ends its launch by `cancel`. For implementations.
     pub fn new(cancel: impl Fn(Status) + Send + Sync + 'static) -> Self {
-        Self { cancel: Arc::new(cancel) }
+        Self { cancel: Some(Arc::new(cancel)) }
+    }
+
+    /// The handle of a launch that is over. For implementations.
+    pub fn inert() -> Self {
+        Self { cancel: None }
     }
 
     /// Asks the launch to end. If it does, `error` is its status and poisons its outputs, here; the
     /// other processes of a collective that it ends learn that it was cancelled. If it is over, or
     /// cannot be stopped any more, nothing happens. Returns at once.
     pub fn cancel(&self, error: Status) {
-        (self.cancel)(error);
+        if let Some(cancel) = &self.cancel {
+            cancel(error);
+        }
     }
 }
 

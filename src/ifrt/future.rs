@@ -7,7 +7,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,14 @@ use super::{Result, Status};
 
 /// The reading end of a value that arrives later; clones read the same value.
 pub struct Future<T> {
-    shared: Arc<Shared<T>>,
+    state: State<T>,
+}
+
+enum State<T> {
+    /// Resolved from the beginning.
+    Ready(Arc<Result<T>>),
+    /// Resolved by a promise.
+    Promised(Arc<Shared<T>>),
 }
 
 /// The writing end of a [`Future`]: fulfilled at most once, by consuming it.
@@ -73,7 +80,7 @@ impl<T> Promise<T> {
             waiters: Mutex::new(Waiters { callbacks: Vec::new(), wakers: Vec::new(), sleepers: 0 }),
             resolved: Condvar::new(),
         });
-        (Self { shared: Some(Arc::clone(&shared)) }, Future { shared })
+        (Self { shared: Some(Arc::clone(&shared)) }, Future { state: State::Promised(shared) })
     }
 
     /// Resolves the future; callbacks run on this thread before this returns.
@@ -97,9 +104,7 @@ impl<T> Drop for Promise<T> {
 impl<T> Future<T> {
     /// A future that is resolved already.
     pub fn ready(value: Result<T>) -> Self {
-        let (promise, future) = Promise::new();
-        promise.set(value);
-        future
+        Self { state: State::Ready(Arc::new(value)) }
     }
 
     /// Whether the value or error has arrived; never blocks.
@@ -109,7 +114,15 @@ impl<T> Future<T> {
 
     /// The value or error if it has arrived; never blocks.
     pub fn peek(&self) -> Option<&Result<T>> {
-        self.shared.value.get()
+        self.outcome().ok()
+    }
+
+    /// The value or error, or who will have it.
+    fn outcome(&self) -> Result<&Result<T>, &Shared<T>> {
+        match &self.state {
+            State::Ready(value) => Ok(value),
+            State::Promised(shared) => shared.value.get().ok_or(shared),
+        }
     }
 
     /// Takes the value out if it has arrived and no other clone of this future is left.
@@ -120,19 +133,28 @@ impl<T> Future<T> {
         if !self.is_ready() {
             return Err(self);
         }
-        match Arc::try_unwrap(self.shared) {
-            Ok(shared) => Ok(shared.value.into_inner().unwrap_or_else(|| {
-                Err(Status::internal("a resolved future lost its value: please report this"))
-            })),
-            Err(shared) => Err(Self { shared }),
+        match self.state {
+            State::Ready(value) => {
+                Arc::try_unwrap(value).map_err(|value| Self { state: State::Ready(value) })
+            }
+            State::Promised(shared) => match Arc::try_unwrap(shared) {
+                Ok(shared) => Ok(shared.value.into_inner().unwrap_or_else(|| {
+                    Err(Status::internal("a resolved future lost its value: please report this"))
+                })),
+                Err(shared) => Err(Self { state: State::Promised(shared) }),
+            },
         }
     }
 
     /// Calls `callback` with the result: on this thread if it has arrived, else on the thread
     /// that fulfils the promise. Callbacks must not block.
     pub fn on_ready(&self, callback: impl FnOnce(&Result<T>) + Send + 'static) {
-        let mut waiters = self.shared.lock();
-        match self.peek() {
+        let shared = match self.outcome() {
+            Ok(value) => return callback(value),
+            Err(shared) => shared,
+        };
+        let mut waiters = shared.lock();
+        match shared.value.get() {
             None => waiters.callbacks.push(Box::new(callback)),
             Some(value) => {
                 drop(waiters);
@@ -148,19 +170,32 @@ impl<T> Future<T> {
         &self,
         f: impl FnOnce(&T) -> Result<U> + Send + 'static,
     ) -> Future<U> {
+        let of = |value: &Result<T>| match value {
+            Ok(value) => f(value),
+            Err(status) => Err(status.clone()),
+        };
+        if let Some(value) = self.peek() {
+            return Future::ready(of(value));
+        }
         let (promise, mapped) = Promise::new();
-        self.on_ready(move |value| {
-            promise.set(match value {
-                Ok(value) => f(value),
-                Err(status) => Err(status.clone()),
-            });
-        });
+        self.on_ready(move |value| promise.set(of(value)));
         mapped
     }
 
     /// A future that resolves when this one does, without its value.
     pub fn map_done(&self) -> Future<()> {
-        self.map(|_| Ok(()))
+        match self.peek() {
+            Some(Ok(_)) => Future::done(),
+            _ => self.map(|_| Ok(())),
+        }
+    }
+}
+
+impl Future<()> {
+    /// A future that is resolved already, successfully.
+    pub fn done() -> Self {
+        static DONE: LazyLock<Future<()>> = LazyLock::new(|| Future::ready(Ok(())));
+        DONE.clone()
     }
 }
 
@@ -173,13 +208,17 @@ impl<T: Clone> Future<T> {
     /// # Errors
     /// What the producer reports.
     pub fn wait(&self) -> Result<T> {
-        let mut waiters = self.shared.lock();
+        let shared = match self.outcome() {
+            Ok(value) => return value.clone(),
+            Err(shared) => shared,
+        };
+        let mut waiters = shared.lock();
         loop {
-            if let Some(value) = self.peek() {
+            if let Some(value) = shared.value.get() {
                 return value.clone();
             }
             waiters.sleepers += 1;
-            waiters = self.shared.resolved.wait(waiters).unwrap_or_else(PoisonError::into_inner);
+            waiters = shared.resolved.wait(waiters).unwrap_or_else(PoisonError::into_inner);
             waiters.sleepers -= 1;
         }
     }
@@ -190,10 +229,14 @@ impl<T: Clone> Future<T> {
     /// What the producer reports; `DeadlineExceeded` when `timeout` passes first, after which
     /// the future may be waited for again.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<T> {
+        let shared = match self.outcome() {
+            Ok(value) => return value.clone(),
+            Err(shared) => shared,
+        };
         let start = Instant::now();
-        let mut waiters = self.shared.lock();
+        let mut waiters = shared.lock();
         loop {
-            if let Some(value) = self.peek() {
+            if let Some(value) = shared.value.get() {
                 return value.clone();
             }
             let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
@@ -203,8 +246,7 @@ impl<T: Clone> Future<T> {
                 )));
             };
             waiters.sleepers += 1;
-            waiters = self
-                .shared
+            waiters = shared
                 .resolved
                 .wait_timeout(waiters, left)
                 .unwrap_or_else(PoisonError::into_inner)
@@ -259,7 +301,11 @@ impl<T: Clone> Join<T> {
 
 impl<T> Clone for Future<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        let state = match &self.state {
+            State::Ready(value) => State::Ready(Arc::clone(value)),
+            State::Promised(shared) => State::Promised(Arc::clone(shared)),
+        };
+        Self { state }
     }
 }
 
@@ -267,8 +313,12 @@ impl<T: Clone> std::future::Future for Future<T> {
     type Output = Result<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        let mut waiters = self.shared.lock();
-        if let Some(value) = self.peek() {
+        let shared = match self.outcome() {
+            Ok(value) => return Poll::Ready(value.clone()),
+            Err(shared) => shared,
+        };
+        let mut waiters = shared.lock();
+        if let Some(value) = shared.value.get() {
             return Poll::Ready(value.clone());
         }
         if !waiters.wakers.iter().any(|waker| waker.will_wake(context.waker())) {

@@ -9,6 +9,7 @@
 use std::ffi::c_void;
 
 use lockstep::ifrt::{Result, Status};
+use smallvec::{SmallVec, smallvec};
 
 use super::ffi;
 
@@ -48,6 +49,9 @@ pub(crate) struct Destination {
     len: usize,
 }
 
+/// Copies of values, mostly few.
+pub(crate) type Items<T> = SmallVec<[T; 6]>;
+
 /// A function of the caller's that takes an error, or null, and `user_arg`.
 pub(crate) struct Callback {
     function: unsafe extern "C" fn(*mut ffi::PJRT_Error, *mut c_void),
@@ -83,20 +87,26 @@ impl Caller {
     /// # Errors
     /// `InvalidArgument` when it is null, or smaller than any version's.
     pub(crate) fn structure<T: Versioned>(&self, at: *mut c_void, what: &str) -> Result<T> {
+        let known = self.structure_size(at, what, T::STRUCT_SIZE)?.min(size_of::<T>());
+        let mut own = T::ZERO;
+        // SAFETY: the caller says that so many bytes are there; any bytes are a value of `T`.
+        unsafe { at.cast::<u8>().copy_to_nonoverlapping((&raw mut own).cast(), known) };
+        Ok(own)
+    }
+
+    /// What a structure says that its size is. One function for all of them: a call of the table
+    /// that does little takes longer to be fetched than to run.
+    fn structure_size(&self, at: *mut c_void, what: &str, own_size: usize) -> Result<usize> {
         const HEADER: usize = 2 * size_of::<usize>();
         let bytes = self.bytes(at, size_of::<usize>(), what)?;
         let size = bytes.first_chunk().map_or(0, |bytes| usize::from_ne_bytes(*bytes));
         if size < HEADER {
             return Err(Status::invalid_argument(format!(
-                "{what} says that its struct_size is {size}; it is {} here, and never below {HEADER}",
-                T::STRUCT_SIZE
+                "{what} says that its struct_size is {size}; it is {own_size} here, and never \
+                 below {HEADER}"
             )));
         }
-        let mut own = T::ZERO;
-        let known = size.min(size_of::<T>());
-        // SAFETY: the caller says that so many bytes are there; any bytes are a value of `T`.
-        unsafe { at.cast::<u8>().copy_to_nonoverlapping((&raw mut own).cast(), known) };
-        Ok(own)
+        Ok(size)
     }
 
     /// Writes a structure back that was read with [`Caller::structure`]: what the caller has of it.
@@ -136,6 +146,22 @@ impl Caller {
         Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
     }
 
+    /// Copies of `count` values, one after the other.
+    ///
+    /// # Errors
+    /// As [`Caller::bytes`].
+    pub(crate) fn each<T: Plain>(
+        &self,
+        at: *const c_void,
+        count: usize,
+        what: &str,
+    ) -> Result<impl Iterator<Item = T>> {
+        let bytes = self.bytes(at, count.saturating_mul(size_of::<T>()), what)?;
+        let first = bytes.as_ptr().cast::<T>();
+        // SAFETY: there are as many bytes, and any bytes are a value of `T`.
+        Ok((0..count).map(move |index| unsafe { first.add(index).read_unaligned() }))
+    }
+
     /// A copy of `count` values.
     ///
     /// # Errors
@@ -145,9 +171,9 @@ impl Caller {
         at: *const c_void,
         count: usize,
         what: &str,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Items<T>> {
         let bytes = self.bytes(at, count.saturating_mul(size_of::<T>()), what)?;
-        let mut items = vec![T::ZERO; count];
+        let mut items: Items<T> = smallvec![T::ZERO; count];
         // SAFETY: both are as many bytes, and any bytes are a value of `T`.
         unsafe {
             let to = items.as_mut_ptr().cast::<u8>();

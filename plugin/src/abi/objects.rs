@@ -1,17 +1,17 @@
 //! Objects that callers look into: known by their address, as long as they are there.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Objects of one type, by address.
 pub(crate) struct Objects<T> {
-    by_address: LazyLock<RwLock<HashMap<usize, Arc<T>>>>,
+    by_address: RwLock<BTreeMap<usize, Arc<T>>>,
 }
 
 impl<T> Objects<T> {
     pub(crate) const fn new() -> Self {
-        Self { by_address: LazyLock::new(RwLock::default) }
+        Self { by_address: RwLock::new(BTreeMap::new()) }
     }
 
     /// Keeps an object, and says where it is.

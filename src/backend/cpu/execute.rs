@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::buffer::{Block, Memory};
 use super::step::{
     Body, Case, Collective, Compute, Input, ProcessId, Program, Scratch, Slot, Step,
 };
-use crate::backend::CollectiveContext;
+use crate::backend::{Buffer, CollectiveContext};
 use crate::ifrt::{DType, Result};
 
 /// The memory of one launch. Kept between launches, it makes the next one allocate nothing but
@@ -40,9 +42,9 @@ impl Frame {
     pub(crate) fn run(
         &mut self,
         program: &Program,
-        arguments: Vec<Arc<Block>>,
+        arguments: SmallVec<[Arc<Block>; 4]>,
         context: &dyn CollectiveContext,
-    ) -> Result<Vec<Arc<Block>>> {
+    ) -> Result<Vec<Buffer>> {
         self.slots.resize_with(program.num_slots, Storage::default);
         self.scratch.random_numbers = 0;
         self.iterations.clear();
@@ -58,8 +60,10 @@ impl Frame {
             };
         }
         self.steps(&program.body.steps, context)?;
-        let results = program.body.results.iter().map(|&slot| self.result(program, slot));
-        let results = results.collect::<Result<_>>()?;
+        let mut results = Vec::with_capacity(program.body.results.len());
+        for &slot in &program.body.results {
+            results.push(Buffer::new(self.result(program, slot)?));
+        }
         for storage in &mut self.slots {
             if matches!(storage, Storage::Shared(_)) {
                 *storage = Storage::Empty;
@@ -113,8 +117,8 @@ impl Frame {
 
     fn compute(&mut self, step: &Compute) -> Result<()> {
         // An argument that others still hold cannot be written over: it is read from where it is.
-        let mut kept: Vec<Option<Arc<Block>>> = Vec::with_capacity(step.outputs.len());
-        let mut blocks = Vec::with_capacity(step.outputs.len());
+        let mut kept: SmallVec<[Option<Arc<Block>>; 2]> = SmallVec::new();
+        let mut blocks: SmallVec<[Block; 2]> = SmallVec::new();
         for (&(slot, size), reuse) in step.outputs.iter().zip(&step.reuse) {
             match (reuse, std::mem::take(&mut self.slots[slot.index()])) {
                 (Some(_), Storage::Owned(block)) => {
@@ -136,7 +140,7 @@ impl Frame {
                 }
             }
         }
-        let inputs: Vec<Input<'_>> = step
+        let inputs: SmallVec<[Input<'_>; 6]> = step
             .inputs
             .iter()
             .enumerate()
@@ -148,9 +152,10 @@ impl Frame {
                 None => Input::Bytes(bytes(&self.slots, slot)),
             })
             .collect();
-        let mut outputs: Vec<&mut [u8]> = blocks.iter_mut().map(Block::bytes_mut).collect();
+        let mut outputs: SmallVec<[&mut [u8]; 2]> =
+            blocks.iter_mut().map(Block::bytes_mut).collect();
         step.kernel.run(&inputs, &mut outputs, &mut self.scratch);
-        drop(inputs);
+        drop((inputs, outputs));
         for (&(slot, _), block) in step.outputs.iter().zip(blocks) {
             self.slots[slot.index()] = Storage::Owned(block);
         }

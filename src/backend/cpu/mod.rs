@@ -33,6 +33,8 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
 use buffer::{Block, Memory, block_of};
 use execute::Frame;
 use step::Program;
@@ -116,6 +118,7 @@ impl Backend for CpuBackend {
             memory: self.memory.clone(),
             parameter_types: compiled.parameter_types,
             result_types: compiled.result_types,
+            is_brief: compiled.program.is_brief(),
             program: compiled.program,
             idle_frames: Mutex::default(),
         }))
@@ -129,6 +132,7 @@ struct CpuExecutable {
     parameter_types: Vec<TensorType>,
     result_types: Vec<TensorType>,
     program: Program,
+    is_brief: bool,
     idle_frames: Mutex<Vec<Frame>>,
 }
 
@@ -173,7 +177,7 @@ impl Executable for CpuExecutable {
     }
 
     fn is_brief(&self) -> bool {
-        self.program.is_brief()
+        self.is_brief
     }
 
     fn execute(
@@ -184,13 +188,16 @@ impl Executable for CpuExecutable {
     ) -> Result<Vec<Buffer>> {
         check_device(device, self.device_count)?;
         self.check_arguments(&arguments)?;
-        let arguments = arguments.into_iter().map(block_of).collect::<Result<Vec<_>>>()?;
+        let mut blocks: SmallVec<[Arc<Block>; 4]> = SmallVec::new();
+        for argument in arguments {
+            blocks.push(block_of(argument)?);
+        }
         let idle = self.idle_frames().pop();
         let mut frame = idle.unwrap_or_else(|| Frame::new(self.memory.clone()));
         // After a failure the frame is dropped: what it holds is of no use to anyone.
-        let results = frame.run(&self.program, arguments, context)?;
+        let results = frame.run(&self.program, blocks, context)?;
         self.idle_frames().push(frame);
-        Ok(results.into_iter().map(|block| Buffer::new(block)).collect())
+        Ok(results)
     }
 }
 

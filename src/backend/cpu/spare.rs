@@ -1,7 +1,9 @@
 //! Memory of the heap that was given back, kept for whoever takes as much next.
 //!
 //! The system hands out large memory page by page as it is touched, which takes longer than many
-//! a kernel does to fill it. What is kept is never more than what is in use, or [`FLOOR`].
+//! a kernel does to fill it; small memory that begins on a line it looks for each time, which takes
+//! as long as a small program to run. Of the large no more is kept than is in use, or [`FLOOR`], of
+//! the small [`KEPT_SMALL`] pieces of each length.
 
 use std::collections::TryReserveError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +12,11 @@ use bytemuck::Zeroable;
 
 use super::buffer::Line;
 
-/// Memory of fewer lines is the allocator's to keep.
+/// How many lines the longest small memory has, and how much of each length is kept.
+const LARGEST_SMALL: usize = 8;
+const KEPT_SMALL: usize = 16;
+
+/// Memory of fewer lines, but for small memory, is the allocator's to keep.
 const LEAST: usize = (1 << 16) / size_of::<Line>();
 
 /// How much may be kept whatever is in use, in lines.
@@ -22,6 +28,8 @@ pub(super) struct Spare(Mutex<State>);
 
 #[derive(Default)]
 struct State {
+    /// By length.
+    small: [Vec<Vec<Line>>; LARGEST_SMALL + 1],
     kept: Vec<Vec<Line>>,
     /// How many lines are kept, and how many are in use.
     idle: usize,
@@ -31,6 +39,10 @@ struct State {
 impl Spare {
     /// Memory of at least `count` lines: kept, and then at most a quarter more, or new.
     pub(super) fn take(&self, count: usize) -> Result<Vec<Line>, TryReserveError> {
+        if count <= LARGEST_SMALL {
+            let kept = self.state().small[count].pop();
+            return kept.map_or_else(|| new_lines(count), Ok);
+        }
         if count < LEAST {
             return new_lines(count);
         }
@@ -45,6 +57,14 @@ impl Spare {
 
     /// Keeps memory that was taken, if it may.
     pub(super) fn give_back(&self, lines: Vec<Line>) {
+        if lines.len() <= LARGEST_SMALL {
+            let mut state = self.state();
+            let kept = &mut state.small[lines.len()];
+            if kept.len() < KEPT_SMALL {
+                kept.push(lines);
+            }
+            return;
+        }
         if lines.len() < LEAST {
             return;
         }
@@ -127,6 +147,24 @@ mod tests {
         assert_eq!(spare.state().kept.len(), 3);
         place(LEAST - 1);
         assert_eq!(spare.state().kept.len(), 3);
+    }
+
+    #[test]
+    fn of_small_memory_a_few_pieces_of_each_length_are_kept() {
+        let spare = Arc::new(Spare::default());
+        for count in [0, 1, LARGEST_SMALL] {
+            let piece = || Lines::new(count, &spare).unwrap();
+            let many: Vec<Lines> = (0..=KEPT_SMALL).map(|_| piece()).collect();
+            let places: Vec<usize> = many.iter().map(|lines| lines.lines.as_ptr().addr()).collect();
+            drop(many);
+            assert_eq!(spare.state().small[count].len(), KEPT_SMALL);
+            let again = piece();
+            assert_eq!(again.lines.len(), count);
+            assert!(places.contains(&again.lines.as_ptr().addr()));
+        }
+        drop(Lines::new(LARGEST_SMALL + 1, &spare).unwrap());
+        let kept: usize = spare.state().small.iter().map(Vec::len).sum();
+        assert_eq!(kept, 3 * KEPT_SMALL - 3 + 3);
     }
 
     #[test]

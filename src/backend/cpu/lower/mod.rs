@@ -23,6 +23,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::buffer::{Block, Memory};
 use super::execute::Frame;
 use super::fuse::Group;
@@ -96,7 +98,7 @@ fn lower(module: &Module, function: &Function) -> Result<Compiled> {
 fn evaluate(module: &Module) -> Result<Vec<Literal>> {
     let Compiled { program, result_types, .. } = lower(module, &plain(module)?)?;
     let mut frame = Frame::new(Memory::default());
-    let results = frame.run(&program, Vec::new(), &Nobody)?;
+    let results = frame.run(&program, SmallVec::new(), &Nobody)?;
     let literals = results.iter().zip(result_types);
     literals
         .map(|(block, ty)| {
