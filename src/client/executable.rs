@@ -144,9 +144,9 @@ impl LoadedExecutable for Executable {
 }
 
 impl Executable {
-    /// Runs a brief program that has one device and meets nobody, if its arguments are there, and it
-    /// keeps none, and it is the device's turn: what is left of [`Executable::execute`] then, which
-    /// takes longer to say what is to come than such a program to be through.
+    /// Makes the launch here and now, without promises, if that is all there is to it: a brief program
+    /// on one device that meets nobody and takes over none of its arguments, which are there, and it is
+    /// the device's turn. To promise what is to come takes longer than such a program.
     fn execute_here(
         &self,
         arguments: &[ArrayRef],

@@ -157,10 +157,8 @@ impl DeviceLaunch {
 
     /// Runs on the device's stream: waits for the arguments, computes, settles.
     pub(super) fn run(mut self, launch: &Launch, outputs: Vec<Promise<Buffer>>) {
-        let buffers = self.complete(Some(launch)).unwrap_or_else(|status| {
-            launch.fail(status);
-            Vec::new()
-        });
+        // What it fails with, the launch knows.
+        let buffers = self.complete(Some(launch)).unwrap_or_default();
         launch.finish(outputs, buffers);
     }
 
@@ -190,6 +188,10 @@ impl DeviceLaunch {
         let groups = self.context.begin(&self.scopes);
         let outcome = unpanicked(|| self.execute(launch, arguments));
         if let Err(status) = &outcome {
+            // First, so that it is not what the others fail with when they hear of it.
+            if let Some(launch) = launch {
+                launch.fail(status.clone());
+            }
             // After a collective that failed, too: another member may have completed it.
             self.context.decline(&groups, status);
         }
