@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 
 use lockstep::ifrt::{Result, Status};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::ffi;
 
@@ -172,14 +172,7 @@ impl Caller {
         count: usize,
         what: &str,
     ) -> Result<Items<T>> {
-        let bytes = self.bytes(at, count.saturating_mul(size_of::<T>()), what)?;
-        let mut items: Items<T> = smallvec![T::ZERO; count];
-        // SAFETY: both are as many bytes, and any bytes are a value of `T`.
-        unsafe {
-            let to = items.as_mut_ptr().cast::<u8>();
-            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        }
-        Ok(items)
+        Ok(self.each(at, count, what)?.collect())
     }
 
     /// Text.
