@@ -36,6 +36,7 @@
 #![deny(unsafe_code)]
 
 mod algorithm;
+mod code;
 mod communicator;
 mod descriptor;
 mod element;

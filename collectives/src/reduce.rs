@@ -36,6 +36,9 @@ const STREAMED_BYTES: usize = 1024;
 /// How far before they are needed bytes are fetched meanwhile.
 const AHEAD_BYTES: usize = 2048;
 
+/// Bytes of the longest registers that a loop is worth choosing its instructions for.
+const VECTOR_BYTES: usize = 32;
+
 /// One operand of a fold; `None` is the one that the output holds before.
 pub(crate) type Source<'a> = Option<&'a [u8]>;
 
@@ -224,6 +227,7 @@ fn fold_whole<T: Arithmetic, const N: usize>(
     }
     if !copying.streams() {
         vectorised(
+            size_of_val(output),
             #[inline(always)]
             move || fold_elements(output, elements, combine, finish),
         );
@@ -234,6 +238,7 @@ fn fold_whole<T: Arithmetic, const N: usize>(
         return false;
     }
     vectorised(
+        size_of_val(output),
         #[inline(always)]
         move || {
             let mut block = [T::zeroed(); TILE_ELEMENTS];
@@ -286,6 +291,7 @@ fn fold_into<T: Arithmetic>(
     let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output.bytes) else { return false };
     let Ok(input) = bytemuck::try_cast_slice::<u8, T>(input) else { return false };
     vectorised(
+        size_of_val(output),
         #[inline(always)]
         move || {
             for (value, input) in output.iter_mut().zip(input) {
@@ -298,10 +304,15 @@ fn fold_into<T: Arithmetic>(
     true
 }
 
-/// Runs a loop with the best instructions that this processor has, which changes no bit.
+/// Runs a loop over `length_bytes` with the best instructions that this processor has, which
+/// changes no bit; one that is shorter than their registers as it is.
 #[inline(always)]
-fn vectorised(work: impl FnOnce()) {
-    pulp::Arch::new().dispatch(work);
+fn vectorised(length_bytes: usize, work: impl FnOnce()) {
+    if length_bytes < VECTOR_BYTES {
+        work();
+    } else {
+        pulp::Arch::new().dispatch(work);
+    }
 }
 
 /// Folds by the caller's function.

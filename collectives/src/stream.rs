@@ -5,6 +5,8 @@
 //! between the two, by whether what is written would still be there when it is read, and the order
 //! of streaming stores, which no release store has: that of a [`Copying`]'s end.
 
+use std::sync::atomic::AtomicU64;
+
 /// Bytes that the members of a host write in one collective from which on they are not in a cache
 /// when it is over.
 ///
@@ -59,11 +61,19 @@ impl Drop for Copying {
     }
 }
 
+/// Has the processor fetch the cache line of `word` to write it, while this thread does other
+/// things: a store to a line that another processor has read waits for that one to give it up.
+pub(crate) fn expect_to_write(word: &AtomicU64) {
+    lines::prefetch_to_write(word);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod lines {
+    use std::arch::asm;
     use std::arch::x86_64::{
         __m128i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
     };
+    use std::sync::atomic::AtomicU64;
 
     /// Bytes of a cache line, which a processor writes as one if all of it is streamed at once.
     const LINE_BYTES: usize = 64;
@@ -100,6 +110,15 @@ mod lines {
         }
     }
 
+    /// Fetches the line of `word` for this processor alone.
+    pub(super) fn prefetch_to_write(word: &AtomicU64) {
+        // SAFETY: processors without the instruction take it for one that does nothing; those that
+        // have it read and write nothing that a program could see.
+        unsafe {
+            asm!("prefetchw [{}]", in(reg) word.as_ptr(), options(nostack, preserves_flags));
+        }
+    }
+
     /// Orders all that was streamed before all that is stored from now on.
     pub(super) fn finish() {
         // SAFETY: every x86-64 processor has the instruction, which writes nothing.
@@ -109,11 +128,15 @@ mod lines {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod lines {
+    use std::sync::atomic::AtomicU64;
+
     pub(super) fn stream(target: &mut [u8], source: &[u8]) {
         target.copy_from_slice(source);
     }
 
     pub(super) fn prefetch(_: &[u8]) {}
+
+    pub(super) fn prefetch_to_write(_: &AtomicU64) {}
 
     pub(super) fn finish() {}
 }

@@ -25,7 +25,7 @@ use super::{Incoming, Outgoing, Run};
 use crate::ids::Member;
 use crate::reduce::{Partial, Source};
 use crate::transport::TransportError;
-use crate::transport::shm::{Exposure, Opened, Presence};
+use crate::transport::shm::{Exposure, Head, Opened, Presence};
 
 /// How a member reaches those on its host.
 #[expect(clippy::large_enum_variant, reason = "one at a time, on the stack")]
@@ -44,7 +44,7 @@ impl<'a> Near<'a> {
         let mut presence = group.enter(run.transport, run.step, &host.members)?;
         // What all agree on has been compared, so there is nothing left to say.
         let mut opened = Opened::default();
-        presence.open(&[], operand, Exposure::Changing, &mut opened)?;
+        presence.open(&Head::default(), operand, Exposure::Changing, &mut opened)?;
         Ok(Self::Shared(presence, opened))
     }
 }

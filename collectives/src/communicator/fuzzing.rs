@@ -32,13 +32,15 @@ pub fn opening(bytes: &[u8]) {
 /// # Panics
 /// When it is not.
 pub fn words(bytes: &[u8]) {
-    let mut words: Head = [0; _];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    if let Ok(descriptor) = head::decode(&words, descriptor().operation) {
+    let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+    let mut next = || words.next().unwrap_or(0);
+    let (first, more) = (std::array::from_fn(|_| next()), std::array::from_fn(|_| next()));
+    let found = Head { first, more: Some(more) };
+    if let Ok(descriptor) = head::decode(&found, descriptor().operation) {
         let _ = descriptor.to_string();
-        assert!(words.starts_with(head::encode(&descriptor).as_slice()));
+        let again = head::encode(&descriptor);
+        assert_eq!(again.first, found.first, "the first words of {descriptor}");
+        assert!(again.more.is_none() || again.more == found.more, "the others of {descriptor}");
     }
 }
 
@@ -70,7 +72,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 /// A descriptor as a process writes it into shared memory.
 pub fn word_seeds() -> Vec<Vec<u8>> {
-    vec![bytemuck::cast_slice(head::encode(&descriptor()).as_slice()).to_vec()]
+    let Head { first, more } = head::encode(&descriptor());
+    vec![bytemuck::cast_slice(&[&first[..], &more.unwrap_or_default()].concat()).to_vec()]
 }
 
 fn descriptor() -> Descriptor {

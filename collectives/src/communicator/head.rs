@@ -6,8 +6,9 @@
 //! comes last, and a head without it has two words: the first says which it is.
 
 use crate::algorithm::Algorithm;
-use crate::descriptor::{CollectiveKey, CollectiveKind, Descriptor, OperationId, Signature};
-use crate::element::{ElementType, OperatorName, Reduction};
+use crate::code::{self, NONE};
+use crate::descriptor::{CollectiveKey, Descriptor, OperationId, Signature};
+use crate::element::OperatorName;
 use crate::transport::shm::Head;
 
 const VERSION: u8 = 2;
@@ -19,41 +20,19 @@ const HAS_KEY: u64 = 1 << 34;
 const HAS_FINGERPRINT: u64 = 1 << 35;
 const HAS_SIZE: u64 = 1 << 36;
 
-/// Words of a head in which none of it is there.
-const SHORT: usize = 2;
-
 /// Where the code of the algorithm begins in the same word.
 const ALGORITHM_SHIFT: u32 = 40;
 
-/// The code of what is not there; all others are the place among all of a kind, from 1.
-const NONE: u8 = 0;
-const OPAQUE: u8 = 255;
 const FUNCTION: u8 = 255;
 const SHARED: u8 = 255;
 
-/// The words of a head.
-pub(super) struct Words {
-    words: Head,
-    length: usize,
-}
-
-impl Words {
-    pub(super) fn as_slice(&self) -> &[u64] {
-        &self.words[..self.length]
-    }
-}
-
 /// The words of `descriptor`: equal if and only if signatures, keys and algorithms are.
-pub(super) fn encode(descriptor: &Descriptor) -> Words {
+pub(super) fn encode(descriptor: &Descriptor) -> Head {
     let Descriptor { signature, key, algorithm, .. } = descriptor;
     let Signature { kind, reduction, element, count, root, pairs } = *signature;
-    let (element, size_bytes) = match element {
-        Some(ElementType::Opaque { size_bytes }) => (OPAQUE, Some(size_bytes)),
-        Some(element) => (element_code(element), None),
-        None => (NONE, None),
-    };
+    let (element, size_bytes) = code::of_element(element);
     let (operator, fingerprint) = match reduction {
-        Some(OperatorName::Named(reduction)) => (reduction_code(reduction), None),
+        Some(OperatorName::Named(reduction)) => (code::of_reduction(reduction), None),
         Some(OperatorName::Function { fingerprint }) => (FUNCTION, Some(fingerprint)),
         None => (NONE, None),
     };
@@ -63,49 +42,40 @@ pub(super) fn encode(descriptor: &Descriptor) -> Words {
         | fingerprint.map_or(0, |_| HAS_FINGERPRINT)
         | size_bytes.map_or(0, |_| HAS_SIZE);
     let algorithm = u64::from(algorithm_code(*algorithm)) << ALGORITHM_SHIFT;
-    let terms = u32::from_le_bytes([VERSION, kind_code(kind), operator, element]);
-    let mut words = [0; _];
-    words[0] = u64::from(terms) | present | algorithm;
-    words[1] = count;
+    let terms = u32::from_le_bytes([VERSION, code::of_kind(kind), operator, element]);
+    let first = [u64::from(terms) | present | algorithm, count];
     if present == 0 {
-        return Words { words, length: SHORT };
+        return Head { first, more: None };
     }
     let CollectiveKey { launch, program, ordinal, iteration } = key.unwrap_or(NO_KEY);
-    words[2] = u64::from(root.unwrap_or(0)) | u64::from(size_bytes.unwrap_or(0)) << 32;
-    words[3] = pairs.unwrap_or(0);
-    words[4] = launch;
-    words[5] = program;
-    words[6] = u64::from(ordinal);
-    words[7] = iteration;
-    words[8] = fingerprint.unwrap_or(0);
-    Words { words, length: words.len() }
+    let sizes = u64::from(root.unwrap_or(0)) | u64::from(size_bytes.unwrap_or(0)) << 32;
+    let (pairs, fingerprint) = (pairs.unwrap_or(0), fingerprint.unwrap_or(0));
+    let more = [sizes, pairs, launch, program, u64::from(ordinal), iteration, fingerprint];
+    Head { first, more: Some(more) }
 }
 
 /// The descriptor of `operation` with these words, of which only those that its head has count.
 pub(super) fn decode(head: &Head, operation: OperationId) -> Result<Descriptor, HeadError> {
     let low = |word: u64| u32::try_from(word & u64::from(u32::MAX)).map_err(|_| HeadError);
-    let [terms, count, sizes, pairs, launch, program, ordinal, iteration, fingerprint] = *head;
+    let [terms, count] = head.first;
+    let [sizes, pairs, launch, program, ordinal, iteration, fingerprint] =
+        head.more.unwrap_or_default();
     let [version, kind, operator, element] = low(terms)?.to_le_bytes();
     let has = |part: u64| terms & part != 0;
-    let element = match element {
-        NONE => None,
-        OPAQUE => Some(ElementType::Opaque { size_bytes: low(sizes >> 32)? }),
-        code => Some(of_code(ElementType::ARITHMETIC, element_code, code)?),
-    };
     let [.., algorithm, _, _] = terms.to_le_bytes();
     let algorithm = match algorithm {
         SHARED => Algorithm::Shared,
-        code => of_code(Algorithm::ALL, algorithm_code, code)?,
+        code => code::decode(Algorithm::ALL, algorithm_code, code).ok_or(HeadError)?,
     };
     let descriptor = Descriptor {
         signature: Signature {
-            kind: of_code(CollectiveKind::ALL, kind_code, kind)?,
+            kind: code::kind(kind).ok_or(HeadError)?,
             reduction: match operator {
                 NONE => None,
                 FUNCTION => Some(OperatorName::Function { fingerprint }),
-                code => Some(OperatorName::Named(of_code(Reduction::ALL, reduction_code, code)?)),
+                code => Some(OperatorName::Named(code::reduction(code).ok_or(HeadError)?)),
             },
-            element,
+            element: code::element(element, low(sizes >> 32)?).ok_or(HeadError)?,
             count,
             root: if has(HAS_ROOT) { Some(low(sizes)?) } else { None },
             pairs: has(HAS_PAIRS).then_some(pairs),
@@ -120,7 +90,8 @@ pub(super) fn decode(head: &Head, operation: OperationId) -> Result<Descriptor, 
     };
     // Words that say the same in another way are of another version, or of nobody.
     let again = encode(&descriptor);
-    if version == VERSION && head.starts_with(again.as_slice()) {
+    let same = again.first == head.first && (again.more.is_none() || again.more == head.more);
+    if version == VERSION && same {
         Ok(descriptor)
     } else {
         Err(HeadError)
@@ -129,14 +100,6 @@ pub(super) fn decode(head: &Head, operation: OperationId) -> Result<Descriptor, 
 
 const NO_KEY: CollectiveKey = CollectiveKey { launch: 0, program: 0, ordinal: 0, iteration: 0 };
 
-fn of_code<T: Copy, const N: usize>(
-    all: [T; N],
-    code_of: impl Fn(T) -> u8,
-    code: u8,
-) -> Result<T, HeadError> {
-    all.into_iter().find(|value| code_of(*value) == code).ok_or(HeadError)
-}
-
 fn algorithm_code(algorithm: Algorithm) -> u8 {
     match algorithm {
         Algorithm::Direct => 1,
@@ -144,69 +107,6 @@ fn algorithm_code(algorithm: Algorithm) -> u8 {
         Algorithm::Ring => 3,
         Algorithm::TwoLevel => 4,
         Algorithm::Shared => SHARED,
-    }
-}
-
-fn kind_code(kind: CollectiveKind) -> u8 {
-    match kind {
-        CollectiveKind::AllGather => 1,
-        CollectiveKind::AllReduce => 2,
-        CollectiveKind::AllToAll => 3,
-        CollectiveKind::AllToAllV => 4,
-        CollectiveKind::Barrier => 5,
-        CollectiveKind::Broadcast => 6,
-        CollectiveKind::CollectivePermute => 7,
-        CollectiveKind::Gather => 8,
-        CollectiveKind::Reduce => 9,
-        CollectiveKind::ReduceScatter => 10,
-        CollectiveKind::Scatter => 11,
-        CollectiveKind::Send => 12,
-        CollectiveKind::SendRecv => 13,
-    }
-}
-
-fn reduction_code(reduction: Reduction) -> u8 {
-    match reduction {
-        Reduction::Sum => 1,
-        Reduction::Product => 2,
-        Reduction::Min => 3,
-        Reduction::Max => 4,
-        Reduction::And => 5,
-        Reduction::Or => 6,
-        Reduction::Xor => 7,
-        Reduction::Mean => 8,
-    }
-}
-
-fn element_code(element: ElementType) -> u8 {
-    match element {
-        ElementType::Bool => 1,
-        ElementType::I8 => 2,
-        ElementType::I16 => 3,
-        ElementType::I32 => 4,
-        ElementType::I64 => 5,
-        ElementType::U8 => 6,
-        ElementType::U16 => 7,
-        ElementType::U32 => 8,
-        ElementType::U64 => 9,
-        ElementType::I2 => 10,
-        ElementType::I4 => 11,
-        ElementType::U2 => 12,
-        ElementType::U4 => 13,
-        ElementType::F16 => 14,
-        ElementType::BF16 => 15,
-        ElementType::F32 => 16,
-        ElementType::F64 => 17,
-        ElementType::F8E3M4 => 18,
-        ElementType::F8E4M3 => 19,
-        ElementType::F8E4M3FN => 20,
-        ElementType::F8E4M3B11FNUZ => 21,
-        ElementType::F8E4M3FNUZ => 22,
-        ElementType::F8E5M2 => 23,
-        ElementType::F8E5M2FNUZ => 24,
-        ElementType::C64 => 25,
-        ElementType::C128 => 26,
-        ElementType::Opaque { .. } => OPAQUE,
     }
 }
 
@@ -220,7 +120,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::descriptor::GroupId;
+    use crate::descriptor::{CollectiveKind, GroupId};
+    use crate::element::{ElementType, Reduction};
 
     fn descriptor() -> Descriptor {
         Descriptor {
@@ -244,11 +145,9 @@ mod tests {
     }
 
     fn words(descriptor: &Descriptor) -> Head {
+        let Head { first, more } = encode(descriptor);
         // What follows a head is anything.
-        let mut words = [u64::MAX; _];
-        let head = encode(descriptor);
-        words[..head.as_slice().len()].copy_from_slice(head.as_slice());
-        words
+        Head { first, more: more.or(Some([u64::MAX; _])) }
     }
 
     #[test]
@@ -256,9 +155,13 @@ mod tests {
         let descriptor = descriptor();
         let head = words(&descriptor);
         assert_eq!(decode(&head, descriptor.operation), Ok(descriptor));
-        for (index, bit) in (0..head.len()).flat_map(|index| (0..64).map(move |bit| (index, bit))) {
+        let words = head.first.len() + head.more.map_or(0, |more| more.len());
+        for (index, bit) in (0..words).flat_map(|index| (0..64).map(move |bit| (index, bit))) {
             let mut other = head;
-            other[index] ^= 1 << bit;
+            match index.checked_sub(head.first.len()) {
+                None => other.first[index] ^= 1 << bit,
+                Some(index) => other.more.as_mut().unwrap()[index] ^= 1 << bit,
+            }
             let found = decode(&other, descriptor.operation);
             assert_ne!(found, Ok(descriptor), "bit {bit} of word {index}");
         }
@@ -286,7 +189,8 @@ mod tests {
                     let signature = Signature { kind, reduction, element, count: 5, root, pairs };
                     let descriptor = Descriptor { signature, key, ..descriptor() };
                     assert_eq!(decode(&words(&descriptor), descriptor.operation), Ok(descriptor));
-                    heads.push(encode(&descriptor).as_slice().to_vec());
+                    let Head { first, more } = encode(&descriptor);
+                    heads.push([&first[..], more.as_ref().map_or(&[], |more| more)].concat());
                 }
             }
         }
@@ -296,9 +200,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_words_never_panic(mut head: Head, version in 0..=VERSION) {
-            head[0] = head[0] & !0xff | u64::from(version);
-            let _ = decode(&head, descriptor().operation);
+        fn random_words_never_panic(mut first: [u64; 2], more: [u64; 7], version in 0..=VERSION) {
+            first[0] = first[0] & !0xff | u64::from(version);
+            let _ = decode(&Head { first, more: Some(more) }, descriptor().operation);
         }
     }
 }

@@ -368,10 +368,17 @@ impl Communicator {
         let now = || if shared.is_some() { transport.last_tick() } else { transport.now() };
         let (start, timeout) = (now(), call.timeout.unwrap_or(*timeout));
         let late = if shared.is_some() { TICK } else { Duration::ZERO };
-        let signature = collective.signature();
-        let algorithm = self.algorithm(group, &signature);
+        let mut descriptor = Descriptor {
+            signature: collective.signature(),
+            key: call.key,
+            operation: operation.id,
+            algorithm: Algorithm::Shared,
+        };
+        descriptor.algorithm = self.algorithm(group, &descriptor.signature);
+        let ticket = recorder.begin(start, *member, group.members.len(), &descriptor);
+        let algorithm = descriptor.algorithm;
         let mut participation = Participation {
-            descriptor: Descriptor { signature, key: call.key, operation: operation.id, algorithm },
+            descriptor: &descriptor,
             is_brief: false,
             timeout,
             shared,
@@ -389,8 +396,6 @@ impl Communicator {
                 },
             },
         };
-        let descriptor = &participation.descriptor;
-        let ticket = recorder.begin(start, *member, group.members.len(), descriptor);
         let result = match participation.complete(collective) {
             Ok(()) => {
                 // In shared memory there are no messages that could still arrive.

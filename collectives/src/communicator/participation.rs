@@ -12,7 +12,7 @@ use crate::transport::{Incoming, Outgoing, TransportError};
 
 /// One member's side of one collective.
 pub(super) struct Participation<'a> {
-    pub(super) descriptor: Descriptor,
+    pub(super) descriptor: &'a Descriptor,
     /// Whether it took much less than a tick of the clock, as it turned out.
     pub(super) is_brief: bool,
     pub(super) timeout: Duration,
@@ -71,7 +71,7 @@ impl Participation<'_> {
     fn agree(&mut self, collective: &dyn Collective) -> Result<Vec<Opening>, Failure> {
         let position = self.run.position;
         let members = self.run.members();
-        let own = Opening::new(&self.descriptor, collective.contribution())
+        let own = Opening::new(self.descriptor, collective.contribution())
             .map_err(|error| self.breach(self.me(), error.to_string()))?;
         let mut openings = vec![Opening::empty(); members.len()];
         let sends: Vec<_> =
@@ -113,7 +113,7 @@ impl Participation<'_> {
         match error {
             TransportError::Aborted { from, notice } => match wire::decode_notice(&notice) {
                 Ok((descriptor, cause)) => {
-                    let descriptor = descriptor.unwrap_or(self.descriptor);
+                    let descriptor = descriptor.unwrap_or(*self.descriptor);
                     Failure::Adopted(self.error(descriptor, cause))
                 }
                 Err(error) => {
@@ -148,7 +148,7 @@ impl Participation<'_> {
             CollectiveCause::Mismatch { sides } => sides.first().map(|side| side.descriptor),
             _ => None,
         };
-        Failure::Noticed(self.error(descriptor.unwrap_or(self.descriptor), cause))
+        Failure::Noticed(self.error(descriptor.unwrap_or(*self.descriptor), cause))
     }
 
     fn error(&self, descriptor: Descriptor, cause: CollectiveCause) -> CollectiveError {

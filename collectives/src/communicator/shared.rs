@@ -18,10 +18,10 @@ impl Participation<'_> {
     ) -> Result<(), Failure> {
         let presence = shared.enter(self.run.transport, self.run.step, self.run.members());
         let mut presence = presence.map_err(|error| self.failure(error))?;
-        let head = head::encode(&self.descriptor);
+        let head = head::encode(self.descriptor);
         let exposure = collective.exposure(self.run.members().len());
         let mut opened = Opened::default();
-        match presence.open(head.as_slice(), collective.contribution(), exposure, &mut opened) {
+        match presence.open(&head, collective.contribution(), exposure, &mut opened) {
             Ok(true) => {}
             Ok(false) => {
                 if let Some(disagreement) = self.disagreement(&presence) {
@@ -35,7 +35,7 @@ impl Participation<'_> {
             Err(error) => return Err(self.failure(error)),
         }
         let shared = collective.share(&self.run, &mut presence, &opened);
-        let is_brief = shared.is_ok() && presence.is_brief(&opened);
+        let is_brief = shared.is_ok() && presence.is_brief();
         drop(presence);
         self.is_brief = is_brief;
         shared.map_err(|error| self.failure(error))

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use super::log::{FlightEntry, FlightLog, FlightState};
+use crate::code;
 use crate::descriptor::{Descriptor, Signature};
 use crate::ids::Member;
 
@@ -24,9 +25,6 @@ const WRITING: u64 = 0;
 const RUNNING: u64 = 1;
 const COMPLETED: u64 = 2;
 const FAILED: u64 = 3;
-
-/// Room for a kind and an element type as the wire has them.
-const CALL_BYTES: usize = 8;
 
 /// Keeps the last [`FLIGHT_ENTRIES`] collectives of a process.
 pub struct FlightRecorder {
@@ -135,8 +133,9 @@ impl FlightRecorder {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let time = |word| Duration::from_nanos(load(word));
         let [member, group_size] = halves(load(&slot.members));
-        let (kind, element) =
-            postcard::from_bytes(load(&slot.call).to_le_bytes().as_slice()).ok()?;
+        let [call, size_bytes] = halves(load(&slot.call));
+        let [kind, element, ..] = call.to_le_bytes();
+        let (kind, element) = (code::kind(kind)?, code::element(element, size_bytes)?);
         let entry = FlightEntry {
             member: Member(member),
             group: load(&slot.group),
@@ -160,12 +159,11 @@ impl FlightRecorder {
     }
 }
 
-/// Kind and element type in one word, so that neither needs a second list of names here.
+/// Kind and element type in one word.
 fn pack(signature: &Signature) -> u64 {
-    let mut bytes = [0; CALL_BYTES];
-    // The longest there is has room, as a test holds.
-    let _ = postcard::to_slice(&(signature.kind, signature.element), &mut bytes);
-    u64::from_le_bytes(bytes)
+    let (element, size_bytes) = code::of_element(signature.element);
+    let call = u32::from_le_bytes([code::of_kind(signature.kind), element, 0, 0]);
+    u64::from(size_bytes.unwrap_or(0)) << 32 | u64::from(call)
 }
 
 /// The lower and the upper half.
@@ -243,13 +241,22 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_call_has_room() {
-        let element = Some(ElementType::Opaque { size_bytes: u32::MAX });
-        let signature = Signature { element, ..descriptor(1).signature };
-        let packed = pack(&signature).to_le_bytes();
-        let unpacked: (CollectiveKind, Option<ElementType>) =
-            postcard::from_bytes(&packed).unwrap();
-        assert_eq!(unpacked, (CollectiveKind::AllGather, element));
+    fn calls_come_back_as_they_were() {
+        let elements = ElementType::ARITHMETIC.into_iter().map(Some);
+        let opaque = Some(ElementType::Opaque { size_bytes: u32::MAX });
+        let recorder = FlightRecorder::new();
+        let mut expected = Vec::new();
+        for element in elements.chain([opaque, None]) {
+            for kind in CollectiveKind::ALL {
+                let signature = Signature { element, kind, ..descriptor(1).signature };
+                let descriptor = Descriptor { signature, ..descriptor(1) };
+                let _ = recorder.begin(NOW, Member(5), 4, &descriptor);
+                expected.push((kind, element));
+            }
+        }
+        assert!(expected.len() <= FLIGHT_ENTRIES);
+        let found = recorder.log(NOW).entries.into_iter().map(|entry| (entry.kind, entry.element));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -22,6 +22,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::descriptor::NUMBER_BITS;
+use crate::stream;
 
 /// Words of a cache line: what one member writes and another polls lies on lines of its own.
 const LINE_WORDS: usize = 8;
@@ -29,32 +30,37 @@ const LINE_WORDS: usize = 8;
 /// The most rounds of an operation.
 pub(super) const ROUNDS: usize = 3;
 
-/// The most words of the head of a post in round 0.
-pub(super) const HEAD_WORDS: usize = 9;
+/// Words of a head in the first line of a post.
+pub(super) const FIRST_HEAD_WORDS: usize = 2;
+
+/// The most words of a head behind those, in round 0.
+pub(super) const MORE_HEAD_WORDS: usize = 7;
+
+/// Words of the data in the first line of a post.
+pub(super) const FIRST_DATA_WORDS: usize = 4;
 
 /// Words of an operand that fits into the post of round 0.
 pub(super) const INLINE_WORDS: usize = 16;
 
-// A post: `stamp, extent, head[0..2], data[0..4]` in one line, which is all there is to read of
-// short heads and the shortest operands; then `head[2..9]` in the next, and `data[4..16]` in the two
-// after it. Posts of later rounds have the first line only.
+// The first line of a post is `stamp, extent, head[0..2], data[0..4]`, which is all there is to read
+// of short heads and the shortest operands. In round 0 there are `head[2..9]` and `data[4..16]`
+// besides, in one line and in two.
 const STAMP: usize = 0;
-const EXTENT: usize = 1;
-const HEAD: usize = 2;
-const DATA: usize = 4;
-const MORE_HEAD: usize = 1;
-const MORE_DATA: usize = 2;
-const OPENING_LINES: usize = 4;
+const MORE_HEAD: usize = 0;
+const MORE_DATA: usize = 1;
+const MORE_LINES: usize = 3;
 
-/// The posts of one operation.
-const POSTS_LINES: usize = OPENING_LINES + ROUNDS - 1;
-
-/// A member's lines: what it has finished and what it has parted from, then its posts of even and of
-/// odd operations, and then how often it has arrived.
-const MEMBER_LINES: usize = 1 + 2 * POSTS_LINES + 1;
-
-/// Where that is.
-const ARRIVED: usize = 1 + 2 * POSTS_LINES;
+// A member's lines: what it has finished and what it has parted from; the first lines of its posts
+// in round 0 of even and of odd operations; what follows there of an even operation, and its posts
+// of later rounds; the same of an odd one; how often it has arrived.
+//
+// Two first lines lie beside each other because processors fetch neighbours: two lines between them
+// make a short operation a fifth longer.
+const FIRST: usize = 1;
+const OTHERS: usize = FIRST + 2;
+const OTHER_LINES: usize = MORE_LINES + ROUNDS - 1;
+const ARRIVED: usize = OTHERS + 2 * OTHER_LINES;
+const MEMBER_LINES: usize = ARRIVED + 1;
 
 type Line<W> = [W; LINE_WORDS];
 
@@ -70,6 +76,8 @@ pub(super) trait Word {
     fn announce(&self, value: u64);
     fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64>;
     fn fence(ordering: Ordering);
+    /// The line of this word will be written soon.
+    fn expect_to_write(&self);
 }
 
 impl Word for AtomicU64 {
@@ -93,6 +101,10 @@ impl Word for AtomicU64 {
     fn fence(ordering: Ordering) {
         std::sync::atomic::fence(ordering);
     }
+
+    fn expect_to_write(&self) {
+        stream::expect_to_write(self);
+    }
 }
 
 /// The block of a group, as one of its members uses it.
@@ -113,15 +125,23 @@ pub(super) struct Round {
     index: usize,
 }
 
-/// What a member posts.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Post<'a> {
-    /// Where the operand ends, and whether it is `data`: opaque here.
+/// The first line of a post.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct First {
+    /// Where the operand ends, and whether it is the data: opaque here.
     pub(super) extent: u64,
-    /// At most [`INLINE_WORDS`] in round 0, at most one later.
-    pub(super) data: &'a [u64],
-    /// At most [`HEAD_WORDS`] in round 0, none later. None begins another.
-    pub(super) head: &'a [u64],
+    pub(super) head: [u64; FIRST_HEAD_WORDS],
+    pub(super) data: [u64; FIRST_DATA_WORDS],
+}
+
+/// What a member posts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Post<'a> {
+    pub(super) first: First,
+    /// What follows of the head: at most [`MORE_HEAD_WORDS`] in round 0, none later.
+    pub(super) more_head: &'a [u64],
+    /// What follows of the data: those up to [`INLINE_WORDS`] in round 0, none later.
+    pub(super) more_data: &'a [u64],
 }
 
 /// How far the members have come to a round.
@@ -163,10 +183,17 @@ impl Round {
         self.parity * ROUNDS + self.index
     }
 
-    /// Where the post begins among its member's lines.
-    fn post(self) -> usize {
-        let later = if self.index == 0 { 0 } else { OPENING_LINES - 1 + self.index };
-        1 + self.parity * POSTS_LINES + later
+    /// The first line of a post among its member's lines.
+    fn first(self) -> usize {
+        match self.index {
+            0 => FIRST + self.parity,
+            index => self.others() + MORE_LINES + index - 1,
+        }
+    }
+
+    /// The first of the other lines of an operation's posts.
+    fn others(self) -> usize {
+        OTHERS + self.parity * OTHER_LINES
     }
 
     fn is_before(self, stamp: u64) -> bool {
@@ -210,14 +237,24 @@ impl<'a, W: Word> Block<'a, W> {
         // Nobody is to take what follows for the post that was here.
         line[STAMP].store(0, Ordering::Relaxed);
         W::fence(Ordering::Release);
-        line[EXTENT].store(post.extent, Ordering::Relaxed);
-        for (index, value) in post.head.iter().enumerate() {
-            self.head_word(round, self.me, index).store(*value, Ordering::Relaxed);
+        let First { extent, head: [h0, h1], data: [d0, d1, d2, d3] } = post.first;
+        for (word, value) in line[1..].iter().zip([extent, h0, h1, d0, d1, d2, d3]) {
+            word.store(value, Ordering::Relaxed);
         }
-        for (index, value) in post.data.iter().enumerate() {
-            self.data_word(round, self.me, index).store(*value, Ordering::Relaxed);
+        for (index, value) in post.more_head.iter().enumerate() {
+            self.more_head_word(round, self.me, index).store(*value, Ordering::Relaxed);
+        }
+        for (index, value) in post.more_data.iter().enumerate() {
+            self.more_data_word(round, self.me, index).store(*value, Ordering::Relaxed);
         }
         line[STAMP].announce(round.stamp);
+    }
+
+    /// Prepares for this member's post in the next operation, which takes a processor as long as all
+    /// else about a short one: the others have it in their caches.
+    pub(super) fn expect_to_post(&self, after: Round) {
+        let next = Round { parity: 1 - after.parity, index: 0, ..after };
+        self.line(next, self.me)[STAMP].expect_to_write();
     }
 
     /// Whether all have posted, given that all before the place `from` have.
@@ -241,30 +278,27 @@ impl<'a, W: Word> Block<'a, W> {
         stamp & !LEAVING == round.stamp
     }
 
-    /// The extent in a post. What is read of a post is what was posted if it was there before, and
-    /// is there or settled afterwards.
-    pub(super) fn extent(&self, round: Round, member: usize) -> u64 {
-        self.line(round, member)[EXTENT].load(Ordering::Relaxed)
-    }
-
-    /// The word at `index` of the data of a post.
-    pub(super) fn data(&self, round: Round, member: usize, index: usize) -> u64 {
-        self.data_word(round, member, index).load(Ordering::Relaxed)
-    }
-
-    /// Whether the head of a post is this one.
-    pub(super) fn has_head(&self, round: Round, member: usize, head: &[u64]) -> bool {
-        let mut words = head.iter().enumerate();
-        words.all(|(index, value)| {
-            self.head_word(round, member, index).load(Ordering::Relaxed) == *value
-        })
-    }
-
-    /// Reads the head of a post; what follows a shorter one is anything.
-    pub(super) fn read_head(&self, round: Round, member: usize, head: &mut [u64]) {
-        for (index, value) in head.iter_mut().enumerate() {
-            *value = self.head_word(round, member, index).load(Ordering::Relaxed);
+    /// The first line of a post. What is read of a post is what was posted if it was there before,
+    /// and is there or settled afterwards.
+    pub(super) fn first(&self, round: Round, member: usize) -> First {
+        let [_, extent, h0, h1, d0, d1, d2, d3] = self.line(round, member);
+        let load = |word: &W| word.load(Ordering::Relaxed);
+        First {
+            extent: load(extent),
+            head: [load(h0), load(h1)],
+            data: [load(d0), load(d1), load(d2), load(d3)],
         }
+    }
+
+    /// The word at `index` of the data of a post behind its first line.
+    pub(super) fn more_data(&self, round: Round, member: usize, index: usize) -> u64 {
+        self.more_data_word(round, member, index).load(Ordering::Relaxed)
+    }
+
+    /// The word at `index` of the head of a post behind its first line, which is anything if the
+    /// head ends there.
+    pub(super) fn more_head(&self, round: Round, member: usize, index: usize) -> u64 {
+        self.more_head_word(round, member, index).load(Ordering::Relaxed)
     }
 
     /// Whether a post is still there: what was read of it is what was posted.
@@ -361,26 +395,16 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// The first line of a member's post.
     fn line(&self, round: Round, member: usize) -> &'a Line<W> {
-        &self.members[member][round.post()]
+        &self.members[member][round.first()]
     }
 
-    /// The word at `index` of the head of a post.
-    fn head_word(&self, round: Round, member: usize, index: usize) -> &'a W {
-        match index.checked_sub(DATA - HEAD) {
-            None => &self.line(round, member)[HEAD + index],
-            Some(index) => &self.members[member][round.post() + MORE_HEAD][index],
-        }
+    fn more_head_word(&self, round: Round, member: usize, index: usize) -> &'a W {
+        &self.members[member][round.others() + MORE_HEAD][index]
     }
 
-    /// The word at `index` of the data of a post.
-    fn data_word(&self, round: Round, member: usize, index: usize) -> &'a W {
-        match index.checked_sub(LINE_WORDS - DATA) {
-            None => &self.line(round, member)[DATA + index],
-            Some(index) => {
-                let line = round.post() + MORE_DATA + index / LINE_WORDS;
-                &self.members[member][line][index % LINE_WORDS]
-            }
-        }
+    fn more_data_word(&self, round: Round, member: usize, index: usize) -> &'a W {
+        let line = round.others() + MORE_DATA + index / LINE_WORDS;
+        &self.members[member][line][index % LINE_WORDS]
     }
 }
 

@@ -19,7 +19,10 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::board::{Attendance, Block, HEAD_WORDS, INLINE_WORDS, Outcome, Post, Round};
+use super::board::{
+    Attendance, Block, FIRST_DATA_WORDS, FIRST_HEAD_WORDS, First, INLINE_WORDS, MORE_HEAD_WORDS,
+    Outcome, Post, Round,
+};
 use super::directory::{Directory, Place, SLOTS};
 use super::wait::{Bell, Patience, Ringer, bell};
 use crate::descriptor::GroupId;
@@ -27,11 +30,12 @@ use crate::ids::Member;
 use crate::shared_memory::{Location, Segment, SharedBytes};
 use crate::transport::{CAUSE_GRACE, Step, Transport, TransportError};
 
-/// The most words that a member says to the others in the first round of an operation.
-pub(crate) type Head = [u64; HEAD_WORDS];
-
-/// The longest operand that is part of a post.
-const INLINE_BYTES: usize = INLINE_WORDS * 8;
+/// What a member says to the others in the first round of an operation. None begins another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) first: [u64; FIRST_HEAD_WORDS],
+    pub(crate) more: Option<[u64; MORE_HEAD_WORDS]>,
+}
 
 /// The largest memory for copies that is kept for the next operation but one.
 const KEPT_BYTES: usize = 32 << 20;
@@ -99,6 +103,8 @@ pub(crate) struct Presence<'a> {
     /// Whether a member has lent the others memory that it does not keep for the next operation
     /// but one. From the end of a round on all agree on it.
     lent: bool,
+    /// Whether all that was shown so far was part of the posts.
+    short: bool,
 }
 
 /// How long bytes that lie in the arena stay as they are for others to read.
@@ -116,17 +122,19 @@ pub(crate) enum Exposure {
 #[derive(Default)]
 pub(crate) struct Opened {
     /// By place.
-    shown: SmallVec<[Shown; 8]>,
-    /// The operands that are short, and where the others begin.
-    data: SmallVec<[u64; 2 * INLINE_WORDS]>,
+    shown: SmallVec<[Shown; 4]>,
+    /// The operands that are short and do not fit into the first lines.
+    more: SmallVec<[u64; 2 * INLINE_WORDS]>,
 }
 
 /// An operand as it is posted.
 #[derive(Clone, Copy)]
 struct Shown {
     extent: Extent,
-    /// Where its data begin among those of all.
-    data_start: usize,
+    /// The data in the first line.
+    data: [u64; FIRST_DATA_WORDS],
+    /// Where all of them begin among those that do not fit there.
+    more_start: usize,
 }
 
 /// How long an operand is, whether it is part of the post, and whether its owner waits for those
@@ -160,13 +168,11 @@ impl Extent {
         self.0 >> 2
     }
 
-    /// Words of the data of a post, at most as many as there is room for.
-    fn data_words(self) -> usize {
-        if !self.is_short() {
-            return 1;
-        }
-        usize::try_from(self.length().div_ceil(8))
-            .map_or(INLINE_WORDS, |used| used.min(INLINE_WORDS))
+    /// Words of the data of a post behind its first line, at most as many as there is room for.
+    fn more_words(self) -> usize {
+        let words = if self.is_short() { self.length().div_ceil(8) } else { 1 };
+        let words = usize::try_from(words).map_or(INLINE_WORDS, |words| words.min(INLINE_WORDS));
+        words.saturating_sub(FIRST_DATA_WORDS)
     }
 }
 
@@ -220,6 +226,7 @@ impl SharedGroup {
     /// operation for any other ends it here.
     ///
     /// An operation that is still under way in another thread, two before this one, is waited for.
+    #[inline]
     pub(crate) fn enter<'a>(
         &'a self,
         transport: &'a dyn Transport,
@@ -239,19 +246,19 @@ impl SharedGroup {
         };
         let block = block.ok_or_else(missing)?;
         let bell = bell(&self.segment, self.place.slot).ok_or_else(missing)?;
-        // Its rounds are counted here, whatever steps the operation has taken elsewhere.
-        let step = Step { index: 0, ..step };
         let presence = Presence {
             group: self,
             block,
             bell,
             seat,
             transport,
-            step,
+            // Its rounds are counted here, whatever steps the operation has taken elsewhere.
+            step: Step { index: 0, ..step },
             members,
             round,
             slept: false,
             lent: false,
+            short: true,
         };
         // A complete operation in between has shown that all others are through with that one.
         let last = presence.seat.last;
@@ -281,38 +288,50 @@ impl<'a> Presence<'a> {
     /// Shows `head` and `operand` to the others and waits for theirs, which are in `opened` then;
     /// says whether all heads are this member's.
     ///
-    /// No head begins another.
-    ///
     /// # Errors
     /// As [`Transport::exchange`]. Then it fails for all members, or has failed for them.
     pub(crate) fn open(
         &mut self,
-        head: &[u64],
+        head: &Head,
         operand: &[u8],
         exposure: Exposure,
         opened: &mut Opened,
     ) -> Result<bool, TransportError> {
         let mut data = [0; INLINE_WORDS];
-        let (extent, data) = if operand.len() <= INLINE_BYTES {
-            bytemuck::bytes_of_mut(&mut data)[..operand.len()].copy_from_slice(operand);
-            (Extent::short(operand.len()), &data[..operand.len().div_ceil(8)])
+        let extent = if operand.len() <= size_of_val(&data) {
+            words_of(operand, &mut data);
+            Extent::short(operand.len())
         } else {
             let Location { offset, length } = self.expose(operand, exposure)?;
             data[0] = offset;
-            (Extent::located(length, self.lent), &data[..1])
+            Extent::located(length, self.lent)
         };
-        self.block.post(self.round, &Post { extent: extent.0, data, head });
+        let [d0, d1, d2, d3, more @ ..] = &data;
+        let first = First { extent: extent.0, head: head.first, data: [*d0, *d1, *d2, *d3] };
+        let more_data = &more[..extent.more_words()];
+        let more_head = head.more.as_ref().map_or(&[][..], |more| more);
+        self.block.post(self.round, &Post { first, more_head, more_data });
         self.wait()?;
+        self.block.expect_to_post(self.round);
 
         let mut agree = true;
         for member in 0..self.group.members {
-            agree &= self.block.has_head(self.round, member, head);
-            let extent = Extent(self.block.extent(self.round, member));
+            let First { extent, head: found, data } = self.block.first(self.round, member);
+            agree &= found == head.first;
+            let extent = Extent(extent);
             self.lent |= extent.is_lent();
-            opened.shown.push(Shown { extent, data_start: opened.data.len() });
-            for index in 0..extent.data_words() {
-                opened.data.push(self.block.data(self.round, member, index));
+            self.short &= extent.is_short();
+            let more_start = opened.more.len();
+            opened.shown.push(Shown { extent, data, more_start });
+            let more_words = extent.more_words();
+            if more_words > 0 {
+                opened.more.extend_from_slice(&data);
+                let words = (0..more_words).map(|i| self.block.more_data(self.round, member, i));
+                opened.more.extend(words);
             }
+        }
+        if head.more.is_some() {
+            agree = agree && (0..self.group.members).all(|member| self.more_head(member) == head.more);
         }
         self.settle()?;
         Ok(agree)
@@ -320,9 +339,8 @@ impl<'a> Presence<'a> {
 
     /// Whether all operands were part of the posts and nobody had to be waited for for long: then it
     /// has taken less than the patience of a wait.
-    pub(crate) fn is_brief(&self, opened: &Opened) -> bool {
-        let is_prompt = !self.slept && self.group.patience.is_short();
-        is_prompt && opened.shown.iter().all(|shown| shown.extent.is_short())
+    pub(crate) fn is_brief(&self) -> bool {
+        self.short && !self.slept && self.group.patience.is_short()
     }
 
     /// The operand of the member at this place, of `expected` bytes if that is known.
@@ -359,30 +377,40 @@ impl<'a> Presence<'a> {
     where
         'a: 'b,
     {
-        let Some(&Shown { extent, data_start }) = opened.shown.get(member) else {
+        let Some(Shown { extent, data, more_start }) = opened.shown.get(member) else {
             return Ok(&[]);
         };
-        self.expect(member, extent, length)?;
-        let data = opened.data.get(data_start..).unwrap_or_default();
-        let data = data.get(..extent.data_words()).unwrap_or_default();
-        if extent.is_short() {
-            let bytes = bytemuck::cast_slice(data).get(part);
-            return bytes.ok_or_else(|| self.breach(member, "shows more than there is room for"));
+        self.expect(member, *extent, length)?;
+        if !extent.is_short() {
+            let offset = data[0].saturating_add(part.start as u64);
+            return self.view(member, offset, part.len() as u64);
         }
-        let start = data.first().copied().unwrap_or(u64::MAX);
-        let offset = start.saturating_add(part.start as u64);
-        self.view(member, offset, part.len() as u64)
+        let words = match extent.more_words() {
+            0 => data,
+            more => {
+                let words = opened.more.get(*more_start..).unwrap_or_default();
+                words.get(..FIRST_DATA_WORDS + more).unwrap_or_default()
+            }
+        };
+        let bytes = bytemuck::cast_slice(words).get(part);
+        bytes.ok_or_else(|| self.breach(member, "shows more than there is room for"))
     }
 
-    /// The heads of those members, by place, whose post is there. What follows a head that is
-    /// shorter than the longest is anything.
+    /// The heads of those members, by place, whose post is there. All have more: it is anything
+    /// where a head ends before.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, Head)> + '_ {
         let round = Round::new(self.step.operation.id.sequence, 0);
         (0..self.group.members).filter_map(move |member| {
-            let mut head = [0; HEAD_WORDS];
-            self.block.read_head(round, member, &mut head);
+            let First { head: first, .. } = self.block.first(round, member);
+            let head = Head { first, more: self.more_head(member) };
             self.block.still_stands(round, member).then_some((member, head))
         })
+    }
+
+    /// What follows in the opening of the member at this place: anything if its head has no more.
+    fn more_head(&self, member: usize) -> Option<[u64; MORE_HEAD_WORDS]> {
+        let round = Round::new(self.step.operation.id.sequence, 0);
+        Some(std::array::from_fn(|index| self.block.more_head(round, member, index)))
     }
 
     /// The `length` bytes that the member at this place shows in this round.
@@ -390,9 +418,8 @@ impl<'a> Presence<'a> {
     /// # Errors
     /// When it shows something else.
     pub(crate) fn shown(&self, member: usize, length: usize) -> Result<&'a [u8], TransportError> {
-        let extent = Extent(self.block.extent(self.round, member));
-        self.expect(member, extent, length)?;
-        let offset = self.block.data(self.round, member, 0);
+        let First { extent, data: [offset, ..], .. } = self.block.first(self.round, member);
+        self.expect(member, Extent(extent), length)?;
         self.view(member, offset, length as u64)
     }
 
@@ -418,13 +445,15 @@ impl<'a> Presence<'a> {
         self.next_round();
         let lent_before = std::mem::take(&mut self.lent);
         let Location { offset, length } = self.expose(bytes, Exposure::Lasting)?;
-        let extent = Extent::located(length, self.lent);
+        let Extent(extent) = Extent::located(length, self.lent);
         // Until the round is complete others may read what was lent in the one before.
         self.lent |= lent_before;
-        self.block.post(self.round, &Post { extent: extent.0, data: &[offset], head: &[] });
+        self.short = false;
+        let first = First { extent, data: [offset, 0, 0, 0], ..First::default() };
+        self.block.post(self.round, &Post { first, ..Post::default() });
         self.wait()?;
         let mut extents =
-            (0..self.group.members).map(|member| self.block.extent(self.round, member));
+            (0..self.group.members).map(|member| self.block.first(self.round, member).extent);
         let lent = extents.any(|extent| Extent(extent).is_lent());
         self.settle()?;
         self.lent = lent;
@@ -438,14 +467,15 @@ impl<'a> Presence<'a> {
     pub(crate) fn part(&mut self) -> Result<(), TransportError> {
         if self.lent {
             self.next_round();
-            self.block.post(self.round, &Post { extent: 0, data: &[], head: &[] });
+            self.block.post(self.round, &Post::default());
             self.wait()?;
             self.settle()?;
             self.seat.shrink();
             return Ok(());
         }
+        // What was part of the posts was read before the round was settled.
         let mut members = 0..self.group.members;
-        if members.all(|member| self.block.still_stands(self.round, member)) {
+        if self.short || members.all(|member| self.block.still_stands(self.round, member)) {
             Ok(())
         } else {
             Err(self.cause())
@@ -502,28 +532,24 @@ impl<'a> Presence<'a> {
 
     /// Waits until all have posted, and leaves the round if that cannot be.
     fn wait(&mut self) -> Result<(), TransportError> {
-        let mut from = 0;
-        let mut look = || match self.block.attendance(self.round, from) {
-            Attendance::Full => Some(Ok(())),
-            Attendance::Lacks(member) => {
-                from = member;
-                None
-            }
-            Attendance::Passed(_) => Some(Err(None)),
-        };
-        let seen = if let Some(seen) = look() {
+        let mut attendance = self.block.attendance(self.round, 0);
+        if attendance == Attendance::Full {
             // Of members that post at the same time at least one comes here.
             self.bell.ring();
-            seen
-        } else {
-            self.group.patience.look(look).unwrap_or_else(|| {
+            return Ok(());
+        }
+        self.group.patience.look(|| {
+            let Attendance::Lacks(from) = attendance else { return Some(()) };
+            attendance = self.block.attendance(self.round, from);
+            None
+        });
+        match attendance {
+            Attendance::Full => Ok(()),
+            Attendance::Passed(_) => self.leave(None),
+            Attendance::Lacks(_) => {
                 self.slept = true;
-                self.sleep()
-            })
-        };
-        match seen {
-            Ok(()) => Ok(()),
-            Err(error) => self.leave(error),
+                self.sleep().or_else(|error| self.leave(error))
+            }
         }
     }
 
@@ -654,6 +680,17 @@ impl<'a> Presence<'a> {
 impl Drop for Presence<'_> {
     fn drop(&mut self) {
         self.block.part(self.round);
+    }
+}
+
+/// Puts `bytes` into `words`, which have room for them. So few are not worth a call.
+fn words_of(bytes: &[u8], words: &mut [u64]) {
+    let (whole, rest) = bytes.as_chunks();
+    for (word, bytes) in words.iter_mut().zip(whole) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    if let Some(last) = words.get_mut(whole.len()).filter(|_| !rest.is_empty()) {
+        bytemuck::bytes_of_mut(last)[..rest.len()].copy_from_slice(rest);
     }
 }
 

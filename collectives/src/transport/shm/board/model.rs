@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, fence};
 use loom::thread;
 
-use super::{Attendance, Block, Outcome, Post, Round, Word};
+use super::{Attendance, Block, First, Outcome, Post, Round, Word};
 
 impl Word for AtomicU64 {
     fn load(&self, ordering: Ordering) -> u64 {
@@ -30,6 +30,8 @@ impl Word for AtomicU64 {
     fn fence(ordering: Ordering) {
         fence(ordering);
     }
+
+    fn expect_to_write(&self) {}
 }
 
 /// Runs `body` for each of `members` members, as each interleaving has it; it is given the
@@ -66,13 +68,15 @@ fn value(sequence: u64, member: usize) -> u64 {
 
 fn post(block: &Block<'_, AtomicU64>, round: Round, sequence: u64) {
     let value = value(sequence, block.me);
-    block.post(round, &Post { extent: value, data: &[value], head: &[] });
+    let first = First { extent: value, data: [value, 0, 0, 0], ..First::default() };
+    block.post(round, &Post { first, ..Post::default() });
 }
 
 /// Whether all posts are those of the operation.
 fn all_posts_are_of(block: &Block<'_, AtomicU64>, round: Round, sequence: u64) -> bool {
     (0..block.members.len()).all(|member| {
-        [block.extent(round, member), block.data(round, member, 0)] == [value(sequence, member); 2]
+        let First { extent, data, .. } = block.first(round, member);
+        [extent, data[0]] == [value(sequence, member); 2]
     })
 }
 
