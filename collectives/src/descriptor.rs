@@ -120,7 +120,7 @@ pub struct Descriptor {
 impl Signature {
     /// `kind` of operands of `length_bytes`.
     pub(crate) fn new(kind: CollectiveKind, element: ElementType, length_bytes: usize) -> Self {
-        let count = length_bytes.checked_div(element.size_bytes()).unwrap_or(0);
+        let count = element.elements_in(length_bytes);
         Self {
             kind,
             reduction: None,

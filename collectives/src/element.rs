@@ -151,6 +151,17 @@ impl ElementType {
         }
     }
 
+    /// Whole elements in `length_bytes`; 0 if an element has no bytes.
+    pub(crate) fn elements_in(self, length_bytes: usize) -> usize {
+        let size = self.size_bytes();
+        // A division takes as long as twenty other instructions, and nearly all sizes do without.
+        if size.is_power_of_two() {
+            length_bytes >> size.trailing_zeros()
+        } else {
+            length_bytes.checked_div(size).unwrap_or(0)
+        }
+    }
+
     /// Whether they are integers or booleans: their reductions are exact in any order.
     pub(crate) fn is_integer(self) -> bool {
         self.supports(Reduction::Xor)

@@ -6,7 +6,7 @@
 use super::chunk::Chunks;
 use super::two_level::Near;
 use super::{
-    Algorithm, Collective, Operand, Run, expect_elements, expect_length, incoming, outgoing,
+    Algorithm, Collective, Operand, Place, Run, expect_elements, expect_length, incoming, outgoing,
     piece_range, pieces_mut, recursive_doubling, ring, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
@@ -36,11 +36,11 @@ impl Collective for AllGather<'_> {
         self.input.bytes(self.output)
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let copying = Copying::of(self.output.len().saturating_mul(contributions.len()));
         let pieces = pieces_mut(self.output, contributions.len());
         for ((index, piece), input) in pieces.into_iter().enumerate().zip(contributions) {
-            if index != run.position {
+            if index != place.position {
                 copying.copy(piece, input);
             } else if let Operand::Apart(input) = self.input {
                 copying.copy(piece, input);

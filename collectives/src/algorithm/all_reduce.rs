@@ -24,8 +24,8 @@ use smallvec::SmallVec;
 use super::chunk::Chunks;
 use super::two_level::Near;
 use super::{
-    Algorithm, Collective, Operand, Run, expect_elements, expect_length, expect_operator, incoming,
-    outgoing, recursive_doubling, ring, sources, two_level,
+    Algorithm, Collective, Operand, Place, Run, expect_elements, expect_length, expect_operator,
+    incoming, outgoing, recursive_doubling, ring, sources, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::{ElementType, Operator};
@@ -52,6 +52,7 @@ pub(crate) struct AllReduce<'a> {
 }
 
 impl Collective for AllReduce<'_> {
+    #[inline(always)]
     fn signature(&self) -> Signature {
         Signature {
             reduction: Some(self.operator.name()),
@@ -59,22 +60,25 @@ impl Collective for AllReduce<'_> {
         }
     }
 
+    #[inline(always)]
     fn check(&self, _members: &[Member]) -> Result<(), String> {
         expect_operator(self.element, &self.operator)?;
         expect_elements(self.element, self.input.len())?;
         expect_length("output", self.output.len(), Some(self.input.len()))
     }
 
+    #[inline(always)]
     fn contribution(&self) -> &[u8] {
         self.input.bytes(self.output)
     }
 
+    #[inline(always)]
     fn exposure(&self, members: usize) -> Exposure {
         if self.is_folded_whole(members) { self.input.exposure() } else { Exposure::Passing }
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
-        self.fold_whole(&sources(run, contributions, self.input.source()));
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+        self.fold_whole(&sources(place, contributions, self.input.source()));
         Ok(())
     }
 
@@ -135,18 +139,19 @@ impl Collective for AllReduce<'_> {
         run.exchange(&sends, &mut receives)
     }
 
+    #[inline(always)]
     fn share(
         &mut self,
-        run: &Run<'_>,
+        place: Place<'_>,
         presence: &mut Presence<'_>,
         opened: &Opened,
     ) -> Result<(), TransportError> {
-        let count = run.members().len();
+        let count = place.members.len();
         let length = self.input.len();
         if self.is_folded_whole(count) {
             let mut operands: SmallVec<[Source<'_>; 8]> = SmallVec::new();
             for index in 0..count {
-                operands.push(match index == run.position {
+                operands.push(match index == place.position {
                     true => self.input.source(),
                     false => Some(presence.opened(opened, index, Some(length))?),
                 });
@@ -155,12 +160,12 @@ impl Collective for AllReduce<'_> {
             return presence.part();
         }
         let chunks = Chunks::new(self.element, length, count);
-        let chunk = chunks.range(run.position);
+        let chunk = chunks.range(place.position);
         let mut pieces = chunks.split(self.output, count);
-        let folded = std::mem::take(&mut pieces[run.position]);
+        let folded = std::mem::take(&mut pieces[place.position]);
         // In place the others' operands change beside this chunk.
         let inputs = (0..count).map(|index| {
-            if index == run.position {
+            if index == place.position {
                 return Ok(self.input.source().map(|own| &own[chunk.clone()]));
             }
             presence.opened_part(opened, index, length, chunk.clone()).map(Some)
@@ -170,7 +175,7 @@ impl Collective for AllReduce<'_> {
         presence.show(folded)?;
         let copying = Copying::of(length.saturating_mul(count));
         for (index, piece) in pieces.into_iter().enumerate() {
-            if index != run.position {
+            if index != place.position {
                 copying.copy(piece, presence.shown(index, piece.len())?);
             }
         }

@@ -3,8 +3,8 @@
 //! 1 step: piece j to member j. Sends (P-1)/P S. The output is S.
 
 use super::{
-    Collective, Run, expect_elements, expect_length, expect_pieces, incoming, outgoing, piece,
-    pieces_mut,
+    Collective, Place, Run, expect_elements, expect_length, expect_pieces, incoming, outgoing,
+    piece, pieces_mut,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
@@ -33,13 +33,13 @@ impl Collective for AllToAll<'_> {
         self.input
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
         let copying = Copying::of(self.output.len().saturating_mul(count));
         let pieces = pieces_mut(self.output, count);
         for ((index, output), input) in pieces.into_iter().enumerate().zip(contributions) {
-            let input = if index == run.position { self.input } else { input };
-            copying.copy(output, piece(input, run.position, count));
+            let input = if index == place.position { self.input } else { input };
+            copying.copy(output, piece(input, place.position, count));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::{AllToAll, Collective, Run, expect_length};
+use super::{AllToAll, Collective, Place, Run, expect_length};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
@@ -140,8 +140,8 @@ impl Collective for Counts<'_> {
         self.exchange.contribution()
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
-        self.exchange.combine(run, contributions)
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+        self.exchange.combine(place, contributions)
     }
 
     fn exchange(&mut self, run: &mut Run<'_>) -> Result<(), TransportError> {
@@ -167,11 +167,11 @@ impl Collective for AllToAllV<'_> {
         None
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let Layout { sends, receives, sources } = &self.layout;
-        for (index, &peer) in run.members().iter().enumerate() {
+        for (index, &peer) in place.members.iter().enumerate() {
             let output = &mut self.output[receives[index].clone()];
-            if index == run.position {
+            if index == place.position {
                 output.copy_from_slice(&self.input[sends[index].clone()]);
                 continue;
             }

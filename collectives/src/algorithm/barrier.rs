@@ -2,7 +2,7 @@
 //!
 //! 0 steps: a member that holds everyone's opening knows that everyone has entered.
 
-use super::{Collective, Run};
+use super::{Collective, Place, Run};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::ids::Member;
 use crate::transport::TransportError;
@@ -29,7 +29,11 @@ impl Collective for Barrier {
         &[]
     }
 
-    fn combine(&mut self, _run: &Run<'_>, _contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(
+        &mut self,
+        _place: Place<'_>,
+        _contributions: &[&[u8]],
+    ) -> Result<(), TransportError> {
         Ok(())
     }
 

@@ -2,7 +2,9 @@
 //!
 //! 1 step: the operand to everyone. The root sends (P-1) S, nobody else anything.
 
-use super::{Collective, Run, expect_elements, expect_length, expect_root, outgoing, root_number};
+use super::{
+    Collective, Place, Run, expect_elements, expect_length, expect_root, outgoing, root_number,
+};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
@@ -43,9 +45,9 @@ impl Collective for Broadcast<'_> {
         Some(if position == self.root { self.length_bytes } else { 0 })
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         if let Some(output) = &mut self.output {
-            let own = if run.position == self.root { self.input } else { None };
+            let own = if place.position == self.root { self.input } else { None };
             output.copy_from_slice(own.unwrap_or(contributions[self.root]));
         }
         Ok(())

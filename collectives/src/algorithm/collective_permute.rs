@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{Collective, Run, expect_elements, expect_length};
+use super::{Collective, Place, Run, expect_elements, expect_length};
 use crate::descriptor::{CollectiveKind, Signature, pairs_digest};
 use crate::element::ElementType;
 use crate::ids::Member;
@@ -63,9 +63,9 @@ impl Collective for CollectivePermute<'_> {
         self.input
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let source = self.source();
-        let mut operands = run.members().iter().zip(contributions);
+        let mut operands = place.members.iter().zip(contributions);
         match operands.find(|(member, _)| Some(**member) == source) {
             Some((source, _)) if *source == self.me => self.output.copy_from_slice(self.input),
             Some((_, operand)) => self.output.copy_from_slice(operand),

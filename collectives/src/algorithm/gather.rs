@@ -3,8 +3,8 @@
 //! 1 step: the operand to the root. All but the root send S. The root's output is P S.
 
 use super::{
-    Collective, Operand, Run, expect_elements, expect_length, expect_root, incoming, pieces_mut,
-    root_number,
+    Collective, Operand, Place, Run, expect_elements, expect_length, expect_root, incoming,
+    pieces_mut, root_number,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
@@ -47,13 +47,13 @@ impl Collective for Gather<'_> {
         self.input.exposure()
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         if !self.is_root {
             return Ok(());
         }
         let pieces = pieces_mut(self.output, contributions.len());
         for ((index, piece), input) in pieces.into_iter().enumerate().zip(contributions) {
-            if index == run.position {
+            if index == place.position {
                 self.input.copy_to(piece);
             } else {
                 piece.copy_from_slice(input);

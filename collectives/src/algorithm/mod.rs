@@ -97,7 +97,7 @@ pub(crate) trait Collective {
     ///
     /// # Errors
     /// When a contribution is not what its owner said ([`TransportError::Peer`]).
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError>;
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError>;
 
     /// Writes the output by exchanging data with the other members.
     ///
@@ -111,13 +111,13 @@ pub(crate) trait Collective {
     /// As [`Transport::exchange`].
     fn share(
         &mut self,
-        run: &Run<'_>,
+        place: Place<'_>,
         presence: &mut Presence<'_>,
         opened: &Opened,
     ) -> Result<(), TransportError> {
         let expected = |position| self.contribution_bytes(position);
-        let contributions = contributions(expected, run, presence, opened)?;
-        self.combine(run, &contributions)?;
+        let contributions = contributions(expected, place, presence, opened)?;
+        self.combine(place, &contributions)?;
         presence.part()
     }
 }
@@ -125,19 +125,35 @@ pub(crate) trait Collective {
 /// The others' contributions as they are shown, and this member's place empty.
 fn contributions<'b>(
     expected_bytes: impl Fn(usize) -> Option<usize>,
-    run: &Run<'_>,
+    place: Place<'_>,
     presence: &Presence<'b>,
     opened: &'b Opened,
 ) -> Result<SmallVec<[&'b [u8]; 8]>, TransportError> {
     let mut contributions = SmallVec::new();
-    for position in 0..run.members().len() {
-        contributions.push(if position == run.position {
+    for position in 0..place.members.len() {
+        contributions.push(if position == place.position {
             &[][..]
         } else {
             presence.opened(opened, position, expected_bytes(position))?
         });
     }
     Ok(contributions)
+}
+
+/// Where a member is among those of its group.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) position: usize,
+    /// The members in their order.
+    pub(crate) members: &'a [Member],
+}
+
+impl<'a> Place<'a> {
+    /// The other members with their positions.
+    pub(crate) fn peers(self) -> impl Iterator<Item = (usize, Member)> + use<'a> {
+        let Self { position, members } = self;
+        members.iter().copied().enumerate().filter(move |(index, _)| *index != position)
+    }
 }
 
 /// The exchanges of one collective, as its algorithm sees them.
@@ -168,8 +184,12 @@ impl<'a> Run<'a> {
 
     /// The other members with their positions.
     pub(crate) fn peers(&self) -> impl Iterator<Item = (usize, Member)> + use<'a> {
-        let position = self.position;
-        self.members().iter().copied().enumerate().filter(move |(index, _)| *index != position)
+        self.place().peers()
+    }
+
+    /// Where this member is.
+    pub(crate) fn place(&self) -> Place<'a> {
+        Place { position: self.position, members: self.members() }
     }
 
     /// One step: all these messages at once. A member alone in its group has none.
@@ -256,12 +276,13 @@ fn expect_length(what: &str, found: usize, expected: Option<usize>) -> Result<()
 
 /// What does not fit when an operand is not whole elements.
 fn expect_elements(element: ElementType, length_bytes: usize) -> Result<(), String> {
-    match length_bytes.checked_rem(element.size_bytes()) {
-        Some(0) => Ok(()),
-        Some(_) => {
-            Err(format!("the operand's {length_bytes} bytes are no whole {element} elements"))
-        }
-        None => Err("an element has no bytes".to_owned()),
+    let size = element.size_bytes();
+    if size == 0 {
+        Err("an element has no bytes".to_owned())
+    } else if element.elements_in(length_bytes) * size == length_bytes {
+        Ok(())
+    } else {
+        Err(format!("the operand's {length_bytes} bytes are no whole {element} elements"))
     }
 }
 
@@ -314,13 +335,13 @@ fn root_number(root: usize) -> Option<u32> {
 
 /// The operands of a fold: the others' contributions, and `own` in its turn.
 fn sources<'b>(
-    run: &Run<'_>,
+    place: Place<'_>,
     contributions: &[&'b [u8]],
     own: Source<'b>,
 ) -> SmallVec<[Source<'b>; 8]> {
     let mut sources: SmallVec<_> = contributions.iter().copied().map(Some).collect();
-    if let Some(place) = sources.get_mut(run.position) {
-        *place = own;
+    if let Some(source) = sources.get_mut(place.position) {
+        *source = own;
     }
     sources
 }

@@ -10,7 +10,7 @@
 
 use super::chunk::Chunks;
 use super::{
-    Collective, Operand, Run, expect_elements, expect_length, expect_operator, expect_root,
+    Collective, Operand, Place, Run, expect_elements, expect_length, expect_operator, expect_root,
     incoming, outgoing, root_number, sources,
 };
 use crate::descriptor::{CollectiveKind, Signature};
@@ -61,9 +61,9 @@ impl Collective for Reduce<'_> {
         self.input.exposure()
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         if self.is_root {
-            let inputs = sources(run, contributions, self.input.source());
+            let inputs = sources(place, contributions, self.input.source());
             fold(self.element, &self.operator, &inputs, self.output);
         }
         Ok(())

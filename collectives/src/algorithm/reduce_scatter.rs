@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::chunk::Chunks;
 use super::two_level::Near;
 use super::{
-    Algorithm, Collective, Operand, Run, expect_elements, expect_length, expect_operator,
+    Algorithm, Collective, Operand, Place, Run, expect_elements, expect_length, expect_operator,
     expect_pieces, outgoing, piece, pieces_mut, ring, sources, two_level,
 };
 use crate::descriptor::{CollectiveKind, Signature};
@@ -55,20 +55,20 @@ impl Collective for ReduceScatter<'_> {
         self.input.exposure()
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let count = contributions.len();
-        let position = run.position;
+        let position = place.position;
         let pieces: SmallVec<[_; 8]> =
             contributions.iter().map(|input| piece(input, position, count)).collect();
         let Self { element, operator, ref input, ref mut output } = *self;
         match input {
             Operand::Apart(input) => {
                 let own = Some(piece(input, position, count));
-                fold(element, &operator, &sources(run, &pieces, own), output);
+                fold(element, &operator, &sources(place, &pieces, own), output);
             }
             Operand::Within(_) => {
                 let result = &mut *pieces_mut(output, count).swap_remove(position);
-                fold(element, &operator, &sources(run, &pieces, None), result);
+                fold(element, &operator, &sources(place, &pieces, None), result);
             }
         }
         Ok(())

@@ -3,7 +3,8 @@
 //! 1 step: piece j to member j. The root sends (P-1) S, with S the bytes of one piece.
 
 use super::{
-    Collective, Run, expect_elements, expect_length, expect_root, outgoing, piece, root_number,
+    Collective, Place, Run, expect_elements, expect_length, expect_root, outgoing, piece,
+    root_number,
 };
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
@@ -51,10 +52,10 @@ impl Collective for Scatter<'_> {
         if position == self.root { self.piece_bytes.checked_mul(self.count) } else { Some(0) }
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
         let pieces = self.input.unwrap_or(contributions[self.root]);
         if let Some(output) = &mut self.output {
-            output.copy_from_slice(piece(pieces, run.position, self.count));
+            output.copy_from_slice(piece(pieces, place.position, self.count));
         }
         Ok(())
     }

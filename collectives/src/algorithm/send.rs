@@ -2,7 +2,7 @@
 //!
 //! 1 step: the operand to the receiver. The sender sends S.
 
-use super::{Collective, Run, expect_elements, expect_pair, root_number};
+use super::{Collective, Place, Run, expect_elements, expect_pair, root_number};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
@@ -56,7 +56,11 @@ impl Collective for Send<'_> {
         Some(if position == self.sender { self.length_bytes() } else { 0 })
     }
 
-    fn combine(&mut self, _run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+    fn combine(
+        &mut self,
+        _place: Place<'_>,
+        contributions: &[&[u8]],
+    ) -> Result<(), TransportError> {
         if let End::Receiver(output) = &mut self.end {
             output.copy_from_slice(contributions[self.sender]);
         }

@@ -2,7 +2,7 @@
 //!
 //! 1 step: the operand to the other. Both send S.
 
-use super::{Collective, Run, expect_elements, expect_length, expect_pair};
+use super::{Collective, Place, Run, expect_elements, expect_length, expect_pair};
 use crate::descriptor::{CollectiveKind, Signature};
 use crate::element::ElementType;
 use crate::ids::Member;
@@ -29,8 +29,8 @@ impl Collective for SendRecv<'_> {
         self.input
     }
 
-    fn combine(&mut self, run: &Run<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
-        if let Some((index, _)) = run.peers().next() {
+    fn combine(&mut self, place: Place<'_>, contributions: &[&[u8]]) -> Result<(), TransportError> {
+        if let Some((index, _)) = place.peers().next() {
             self.output.copy_from_slice(contributions[index]);
         }
         Ok(())

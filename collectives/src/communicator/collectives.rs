@@ -37,7 +37,7 @@ impl Communicator {
         output: &mut [u8],
     ) -> Result<(), CollectiveError> {
         let (operator, input) = (operator.into(), Operand::Apart(input));
-        self.run(call, &mut AllReduce { element, operator, input, output })
+        self.run_all_reduce(call, AllReduce { element, operator, input, output })
     }
 
     /// [`Communicator::all_reduce`] of `buffer` into itself.
@@ -52,7 +52,7 @@ impl Communicator {
         buffer: &mut [u8],
     ) -> Result<(), CollectiveError> {
         let (operator, input) = (operator.into(), Operand::Within(0..buffer.len()));
-        self.run(call, &mut AllReduce { element, operator, input, output: buffer })
+        self.run_all_reduce(call, AllReduce { element, operator, input, output: buffer })
     }
 
     /// Folds the inputs as all-reduce does, into the output of the member at place `root` only.
@@ -72,7 +72,7 @@ impl Communicator {
     ) -> Result<(), CollectiveError> {
         let (operator, input) = (operator.into(), Operand::Apart(input));
         let is_root = call.group.position() == root;
-        self.run(call, &mut Reduce { element, operator, root, input, output, is_root })
+        self.run_reduce(call, Reduce { element, operator, root, input, output, is_root })
     }
 
     /// [`Communicator::reduce`] into the root's `buffer`; the other members' stay as they are.
@@ -94,7 +94,7 @@ impl Communicator {
         } else {
             (Operand::Apart(buffer), &mut [][..])
         };
-        self.run(call, &mut Reduce { element, operator, root, input, output, is_root })
+        self.run_reduce(call, Reduce { element, operator, root, input, output, is_root })
     }
 
     /// Folds the inputs as all-reduce does and leaves the member at place `i` with the `i`th of
@@ -113,7 +113,7 @@ impl Communicator {
         output: &mut [u8],
     ) -> Result<(), CollectiveError> {
         let (operator, input) = (operator.into(), Operand::Apart(input));
-        self.run(call, &mut ReduceScatter { element, operator, input, output })
+        self.run_reduce_scatter(call, ReduceScatter { element, operator, input, output })
     }
 
     /// [`Communicator::reduce_scatter`] of `buffer` into its own piece `i`; the other pieces stay
@@ -129,7 +129,7 @@ impl Communicator {
         buffer: &mut [u8],
     ) -> Result<(), CollectiveError> {
         let (operator, input) = (operator.into(), Operand::Within(0..buffer.len()));
-        self.run(call, &mut ReduceScatter { element, operator, input, output: buffer })
+        self.run_reduce_scatter(call, ReduceScatter { element, operator, input, output: buffer })
     }
 
     /// Puts the inputs of all members one after the other, in the order of the group.
@@ -467,6 +467,33 @@ impl Communicator {
     /// The same error on every member; see [`CollectiveError`].
     pub fn barrier(&self, call: &Call<'_>) -> Result<(), CollectiveError> {
         self.run(call, &mut Barrier)
+    }
+
+    // The three whose callers name an operator by any type: they are compiled here, not once more
+    // for each caller.
+
+    fn run_all_reduce(
+        &self,
+        call: &Call<'_>,
+        mut collective: AllReduce<'_>,
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut collective)
+    }
+
+    fn run_reduce(
+        &self,
+        call: &Call<'_>,
+        mut collective: Reduce<'_>,
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut collective)
+    }
+
+    fn run_reduce_scatter(
+        &self,
+        call: &Call<'_>,
+        mut collective: ReduceScatter<'_>,
+    ) -> Result<(), CollectiveError> {
+        self.run(call, &mut collective)
     }
 }
 

@@ -27,6 +27,7 @@ const FUNCTION: u8 = 255;
 const SHARED: u8 = 255;
 
 /// The words of `descriptor`: equal if and only if signatures, keys and algorithms are.
+#[inline(always)]
 pub(super) fn encode(descriptor: &Descriptor) -> Head {
     let Descriptor { signature, key, algorithm, .. } = descriptor;
     let Signature { kind, reduction, element, count, root, pairs } = *signature;
@@ -91,11 +92,7 @@ pub(super) fn decode(head: &Head, operation: OperationId) -> Result<Descriptor, 
     // Words that say the same in another way are of another version, or of nobody.
     let again = encode(&descriptor);
     let same = again.first == head.first && (again.more.is_none() || again.more == head.more);
-    if version == VERSION && same {
-        Ok(descriptor)
-    } else {
-        Err(HeadError)
-    }
+    if version == VERSION && same { Ok(descriptor) } else { Err(HeadError) }
 }
 
 const NO_KEY: CollectiveKey = CollectiveKey { launch: 0, program: 0, ordinal: 0, iteration: 0 };

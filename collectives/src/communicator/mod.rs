@@ -30,7 +30,7 @@ use crate::descriptor::{CollectiveKey, Descriptor, GroupId, OperationId, Signatu
 use crate::flight::FlightRecorder;
 use crate::ids::{Member, Rank};
 use crate::transport::shm::SharedGroup;
-use crate::transport::{CancelToken, Operation, Step, TICK, Transport};
+use crate::transport::{CancelToken, Operation, Step, Transport};
 use participation::{Failure, Participation};
 
 /// The longest reason of [`Communicator::decline`] that the others are told.
@@ -330,10 +330,14 @@ impl Communicator {
         Participant { rank, member }
     }
 
+    /// How long a call may take.
+    fn timeout(&self, call: &Call<'_>) -> Duration {
+        call.timeout.unwrap_or(self.shared.timeout)
+    }
+
     /// When a call that begins now is late, on the transport's clock.
     fn deadline(&self, call: &Call<'_>) -> Duration {
-        let timeout = call.timeout.unwrap_or(self.shared.timeout);
-        self.shared.transport.now().saturating_add(timeout)
+        self.shared.transport.now().saturating_add(self.timeout(call))
     }
 
     /// The time left until `deadline`.
@@ -349,66 +353,83 @@ impl Communicator {
         }
     }
 
-    fn run(&self, call: &Call<'_>, collective: &mut dyn Collective) -> Result<(), CollectiveError> {
+    fn run<C: Collective>(
+        &self,
+        call: &Call<'_>,
+        collective: &mut C,
+    ) -> Result<(), CollectiveError> {
         self.run_as(call.group.next_sequence(), call, collective)
     }
 
     /// Runs `collective` as the operation `sequence` of its group.
-    fn run_as(
+    fn run_as<C: Collective>(
+        &self,
+        sequence: u64,
+        call: &Call<'_>,
+        collective: &mut C,
+    ) -> Result<(), CollectiveError> {
+        match &call.group.course.shared {
+            Some(shared) => self.meet(shared, sequence, call, collective),
+            None => self.converse(sequence, call, collective),
+        }
+    }
+
+    /// Runs `collective` by messages.
+    fn converse(
         &self,
         sequence: u64,
         call: &Call<'_>,
         collective: &mut dyn Collective,
     ) -> Result<(), CollectiveError> {
-        let Shared { member, transport, timeout, recorder, .. } = &*self.shared;
+        let Shared { transport, recorder, .. } = &*self.shared;
+        let start = transport.now();
+        let (descriptor, step) = self.begin(sequence, call, &*collective, start);
         let group = call.group;
-        let operation = self.operation(group, sequence);
-        let shared = group.course.shared.as_ref();
-        // What takes less than a microsecond is not held up by a clock that takes a tenth of it.
-        let now = || if shared.is_some() { transport.last_tick() } else { transport.now() };
-        let (start, timeout) = (now(), call.timeout.unwrap_or(*timeout));
-        let late = if shared.is_some() { TICK } else { Duration::ZERO };
-        let mut descriptor = Descriptor {
-            signature: collective.signature(),
-            key: call.key,
-            operation: operation.id,
-            algorithm: Algorithm::Shared,
-        };
-        descriptor.algorithm = self.algorithm(group, &descriptor.signature);
-        let ticket = recorder.begin(start, *member, group.members.len(), &descriptor);
-        let algorithm = descriptor.algorithm;
-        let mut participation = Participation {
-            descriptor: &descriptor,
-            is_brief: false,
-            timeout,
-            shared,
-            run: Run {
-                transport: &**transport,
-                position: group.position,
-                algorithm,
-                hosts: &group.course.hosts,
-                nearby: self.nearby(group, algorithm),
-                step: Step {
-                    operation,
-                    index: 0,
-                    deadline: start.saturating_add(late).saturating_add(timeout),
-                    cancel: call.cancel,
-                },
-            },
-        };
+        let ticket = recorder.begin(start, self.member(), group.members.len(), &descriptor);
+        let mut participation = self.participation(call, &descriptor, step);
         let result = match participation.complete(collective) {
             Ok(()) => {
-                // In shared memory there are no messages that could still arrive.
-                if shared.is_none() {
-                    self.retire(&operation);
-                }
+                self.retire(&step.operation);
                 Ok(())
             }
-            Err(failure) => Err(self.fail(&operation, failure)),
+            Err(failure) => Err(self.fail(&step.operation, failure)),
         };
-        let end = if participation.is_brief { start } else { now() };
-        recorder.end(end, ticket, result.is_ok());
+        recorder.end(transport.now(), ticket, result.is_ok());
         result
+    }
+
+    /// What the operation `sequence` is, which begins at `start`, and its first step.
+    #[inline(always)]
+    fn begin<'a>(
+        &self,
+        sequence: u64,
+        call: &Call<'a>,
+        collective: &(impl Collective + ?Sized),
+        start: Duration,
+    ) -> (Descriptor, Step<'a>) {
+        let operation = self.operation(call.group, sequence);
+        let signature = collective.signature();
+        let algorithm = self.algorithm(call.group, &signature);
+        let timeout = self.timeout(call);
+        let deadline = start.saturating_add(timeout);
+        let descriptor =
+            Descriptor { signature, key: call.key, operation: operation.id, algorithm };
+        (descriptor, Step { operation, index: 0, deadline, cancel: call.cancel })
+    }
+
+    /// This member's part in the operation of `step`.
+    fn participation<'a>(
+        &'a self,
+        call: &Call<'a>,
+        descriptor: &'a Descriptor,
+        step: Step<'a>,
+    ) -> Participation<'a> {
+        let (group, algorithm) = (call.group, descriptor.algorithm);
+        let nearby = self.nearby(group, algorithm);
+        let (transport, hosts) = (&*self.shared.transport, &group.course.hosts);
+        let position = group.position;
+        let run = Run { transport, position, algorithm, hosts, nearby, step };
+        Participation { descriptor, timeout: self.timeout(call), run }
     }
 
     /// Is through with an operation that failed; tells the others if they do not know.

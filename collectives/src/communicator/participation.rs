@@ -4,21 +4,33 @@ use std::time::Duration;
 
 use super::error::{CollectiveCause, CollectiveError, Participant};
 use super::wire::{self, INLINE_BYTES, Opening};
-use crate::algorithm::{Collective, Run};
+use crate::algorithm::{Collective, Place, Run};
 use crate::descriptor::Descriptor;
 use crate::ids::{Member, Rank};
-use crate::transport::shm::SharedGroup;
 use crate::transport::{Incoming, Outgoing, TransportError};
 
 /// One member's side of one collective.
 pub(super) struct Participation<'a> {
     pub(super) descriptor: &'a Descriptor,
-    /// Whether it took much less than a tick of the clock, as it turned out.
-    pub(super) is_brief: bool,
     pub(super) timeout: Duration,
-    /// The memory that the group shares.
-    pub(super) shared: Option<&'a SharedGroup>,
     pub(super) run: Run<'a>,
+}
+
+/// Whether `collective` can be run by `me` at this place.
+///
+/// # Errors
+/// What does not fit, to follow "cannot take part: ".
+#[inline(always)]
+pub(super) fn check(
+    collective: &(impl Collective + ?Sized),
+    me: Member,
+    place: Place<'_>,
+) -> Result<(), String> {
+    if place.members.get(place.position) == Some(&me) {
+        collective.check(place.members)
+    } else {
+        Err("the group was made by another member's communicator".to_owned())
+    }
 }
 
 /// How a collective failed here.
@@ -31,23 +43,15 @@ pub(super) enum Failure {
 
 impl Participation<'_> {
     pub(super) fn complete(&mut self, collective: &mut dyn Collective) -> Result<(), Failure> {
-        let checked = match self.run.members().get(self.run.position) {
-            Some(member) if *member == self.me() => collective.check(self.run.members()),
-            _ => Err("the group was made by another member's communicator".to_owned()),
-        };
-        if let Err(detail) = checked {
-            let by = self.participant(self.me());
-            return Err(self.noticed(CollectiveCause::Usage { by, detail }));
+        if let Err(detail) = check(collective, self.me(), self.run.place()) {
+            return Err(self.misused(detail));
         }
         if self.run.is_alone() {
             return collective.exchange(&mut self.run).map_err(|error| self.failure(error));
         }
-        if let Some(shared) = self.shared {
-            return self.meet(shared, collective);
-        }
         let openings = self.agree(collective)?;
         let result = match self.inline(collective, &openings) {
-            Some(contributions) => collective.combine(&self.run, &contributions),
+            Some(contributions) => collective.combine(self.run.place(), &contributions),
             None => collective.exchange(&mut self.run),
         };
         result.map_err(|error| self.failure(error))
@@ -106,6 +110,12 @@ impl Participation<'_> {
         }
         exchanged.map_err(|error| self.failure(error))?;
         Ok(openings)
+    }
+
+    /// What it means that this member's call does not fit.
+    pub(super) fn misused(&self, detail: String) -> Failure {
+        let by = self.participant(self.me());
+        self.noticed(CollectiveCause::Usage { by, detail })
     }
 
     /// What a failed exchange means for the collective.

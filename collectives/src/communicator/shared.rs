@@ -1,52 +1,115 @@
 //! One member's side of one collective in memory that the group shares: agreement and operands
 //! are there in one round.
+//!
+//! A short collective takes a fraction of a microsecond here. So what it goes through is compiled
+//! for each kind, and what only a failure needs is made when there is one.
 
-use super::error::CollectiveCause;
+use super::error::{CollectiveCause, CollectiveError};
 use super::head;
-use super::participation::{Failure, Participation};
-use crate::algorithm::Collective;
+use super::participation::{Failure, Participation, check};
+use super::{Call, Communicator};
+use crate::algorithm::{Collective, Place};
 use crate::descriptor::Descriptor;
-use crate::transport::TransportError;
-use crate::transport::shm::{Opened, Presence, SharedGroup};
+use crate::transport::shm::{Head, Opened, SharedGroup};
+use crate::transport::{Step, TICK, Transport, TransportError};
+
+/// Why a collective ended without a result.
+enum Ended {
+    /// This member's call does not fit.
+    Misused(String),
+    /// The members that were here showed these heads, by place, which differ if there is no error
+    /// besides.
+    Heads(Vec<(usize, Head)>, Option<TransportError>),
+    Failed(TransportError),
+}
+
+impl From<TransportError> for Ended {
+    fn from(error: TransportError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Communicator {
+    /// Runs `collective` in memory.
+    pub(super) fn meet<C: Collective>(
+        &self,
+        shared: &SharedGroup,
+        sequence: u64,
+        call: &Call<'_>,
+        collective: &mut C,
+    ) -> Result<(), CollectiveError> {
+        let (transport, recorder) = (&*self.shared.transport, &*self.shared.recorder);
+        // It is not held up by a clock that takes a tenth of its time.
+        let start = transport.last_tick();
+        let (descriptor, step) = self.begin(sequence, call, collective, start.saturating_add(TICK));
+        let place = Place { position: call.group.position, members: &call.group.members };
+        let ticket = recorder.begin(start, self.member(), place.members.len(), &descriptor);
+        let met = match check(collective, self.member(), place) {
+            Ok(()) => meet(shared, transport, step, place, &head::encode(&descriptor), collective),
+            Err(detail) => Err(Ended::Misused(detail)),
+        };
+        let (result, is_brief) = match met {
+            Ok(is_brief) => (Ok(()), is_brief),
+            Err(ended) => {
+                let failure = self.participation(call, &descriptor, step).ended(ended);
+                (Err(self.fail(&step.operation, failure)), false)
+            }
+        };
+        let end = if is_brief { start } else { transport.last_tick() };
+        recorder.end(end, ticket, result.is_ok());
+        result
+    }
+}
+
+/// Agrees with the others and completes the collective; says whether that took much less than a
+/// tick of the clock.
+#[inline(always)]
+fn meet<C: Collective>(
+    shared: &SharedGroup,
+    transport: &dyn Transport,
+    step: Step<'_>,
+    place: Place<'_>,
+    head: &Head,
+    collective: &mut C,
+) -> Result<bool, Ended> {
+    let mut presence = shared.enter(transport, step, place.members)?;
+    let exposure = collective.exposure(place.members.len());
+    let mut opened = Opened::default();
+    match presence.open(head, collective.contribution(), exposure, &mut opened) {
+        Ok(true) => {}
+        Ok(false) => return Err(Ended::Heads(presence.heads().collect(), None)),
+        Err(error @ TransportError::Deadline { .. }) => {
+            return Err(Ended::Heads(presence.heads().collect(), Some(error)));
+        }
+        Err(error) => return Err(Ended::Failed(error)),
+    }
+    collective.share(place, &mut presence, &opened)?;
+    Ok(presence.is_brief())
+}
 
 impl Participation<'_> {
-    /// Agrees with the others and completes the collective.
-    pub(super) fn meet(
-        &mut self,
-        shared: &SharedGroup,
-        collective: &mut dyn Collective,
-    ) -> Result<(), Failure> {
-        let presence = shared.enter(self.run.transport, self.run.step, self.run.members());
-        let mut presence = presence.map_err(|error| self.failure(error))?;
-        let head = head::encode(self.descriptor);
-        let exposure = collective.exposure(self.run.members().len());
-        let mut opened = Opened::default();
-        match presence.open(&head, collective.contribution(), exposure, &mut opened) {
-            Ok(true) => {}
-            Ok(false) => {
-                if let Some(disagreement) = self.disagreement(&presence) {
-                    return Err(disagreement);
-                }
+    /// What it means for the collective how it ended.
+    #[cold]
+    fn ended(&self, ended: Ended) -> Failure {
+        match ended {
+            Ended::Misused(detail) => self.misused(detail),
+            // Of those who are here, a disagreement says more than that others are late.
+            Ended::Heads(heads, error) => {
+                self.disagreement(&heads).unwrap_or_else(|| match error {
+                    Some(error) => self.failure(error),
+                    None => self.breach(self.me(), "a head changed as it was read".to_owned()),
+                })
             }
-            Err(error @ TransportError::Deadline { .. }) => {
-                // Of those who are here, a disagreement says more than that others are late.
-                return Err(self.disagreement(&presence).unwrap_or_else(|| self.failure(error)));
-            }
-            Err(error) => return Err(self.failure(error)),
+            Ended::Failed(error) => self.failure(error),
         }
-        let shared = collective.share(&self.run, &mut presence, &opened);
-        let is_brief = shared.is_ok() && presence.is_brief();
-        drop(presence);
-        self.is_brief = is_brief;
-        shared.map_err(|error| self.failure(error))
     }
 
-    /// What the members that are here do not agree on.
-    fn disagreement(&self, presence: &Presence<'_>) -> Option<Failure> {
+    /// What the members with these heads do not agree on.
+    fn disagreement(&self, heads: &[(usize, Head)]) -> Option<Failure> {
         let mut calls: Vec<(_, Descriptor)> = Vec::new();
-        for (place, head) in presence.heads() {
-            let Some(member) = self.run.members().get(place) else { continue };
-            match head::decode(&head, self.descriptor.operation) {
+        for (place, head) in heads {
+            let Some(member) = self.run.members().get(*place) else { continue };
+            match head::decode(head, self.descriptor.operation) {
                 Ok(descriptor) => calls.push((self.participant(*member), descriptor)),
                 Err(error) => return Some(self.breach(*member, error.to_string())),
             }

@@ -64,6 +64,7 @@ impl FlightRecorder {
     }
 
     /// Records that `member`, of `group_size`, enters what `descriptor` says at `now`.
+    #[inline(always)]
     pub(crate) fn begin(
         &self,
         now: Duration,
@@ -92,6 +93,7 @@ impl FlightRecorder {
     }
 
     /// Records that the operation ended at `now`, and how.
+    #[inline(always)]
     pub(crate) fn end(&self, now: Duration, Ticket(ticket): Ticket, succeeded: bool) {
         let Some(slot) = self.slot(ticket) else { return };
         // The ring may have gone round. That it does so between this look and the stores takes a
@@ -248,7 +250,7 @@ mod tests {
         let mut expected = Vec::new();
         for element in elements.chain([opaque, None]) {
             for kind in CollectiveKind::ALL {
-                let signature = Signature { element, kind, ..descriptor(1).signature };
+                let signature = Signature { kind, element, ..descriptor(1).signature };
                 let descriptor = Descriptor { signature, ..descriptor(1) };
                 let _ = recorder.begin(NOW, Member(5), 4, &descriptor);
                 expected.push((kind, element));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// A clock that starts at 0.
 #[derive(Debug)]
@@ -33,5 +33,7 @@ impl Clock {
 }
 
 fn read(clock: ClockId) -> Duration {
-    clock_gettime(clock).try_into().unwrap_or_default()
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
+    // Neither is negative, and there are no more nanoseconds than in a second.
+    Duration::new(tv_sec.unsigned_abs(), tv_nsec.try_into().unwrap_or(0))
 }

@@ -191,13 +191,14 @@ impl Run<'_> {
         for _ in 0..warm_up {
             self.once(operands)?;
         }
+        // Written before, or the first operation to reach a page of it waits for the page.
+        let mut samples = vec![Duration::MAX; iterations as usize];
         self.bench.communicator.barrier(&self.call())?;
-        let mut samples = Vec::with_capacity(iterations as usize);
         let mut last = Instant::now();
-        for _ in 0..iterations {
+        for sample in &mut samples {
             self.once(operands)?;
             let now = Instant::now();
-            samples.push(now.duration_since(last));
+            *sample = now.duration_since(last);
             last = now;
         }
         Ok(samples)

@@ -99,7 +99,8 @@ impl Drop for Idle {
 
 impl Watch {
     fn run(&self, reactor: &Reactor) {
-        let mut seen = u64::MAX;
+        // Before the first exchange there is none to leave the socket to.
+        let mut seen = 0;
         while !self.closing.load(Ordering::SeqCst) {
             let exchanges = self.exchanges.load(Ordering::SeqCst);
             if std::mem::replace(&mut seen, exchanges) != exchanges {

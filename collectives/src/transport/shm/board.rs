@@ -69,6 +69,10 @@ const LEAVING: u64 = 1;
 
 /// A word of the board.
 pub(super) trait Word {
+    /// How many words of a first line behind its stamp are written and read: all of them, but for a
+    /// model that has to try every order of them.
+    const USED: usize = LINE_WORDS - 1;
+
     fn load(&self, ordering: Ordering) -> u64;
     fn store(&self, value: u64, ordering: Ordering);
     /// Stores `value` before anything that this thread loads afterwards in sequentially consistent
@@ -123,6 +127,8 @@ pub(super) struct Round {
     /// 0 for even operations, 1 for odd ones.
     parity: usize,
     index: usize,
+    /// The first line of its posts among a member's lines.
+    first: usize,
 }
 
 /// The first line of a post.
@@ -170,7 +176,15 @@ impl Round {
     pub(super) fn new(sequence: u64, index: usize) -> Self {
         // The first operations of successive epochs differ, too.
         let is_even = (sequence ^ (sequence >> NUMBER_BITS)).is_multiple_of(2);
-        Self { stamp: sequence << 1, parity: usize::from(!is_even), index }
+        Self::of(sequence << 1, usize::from(!is_even), index)
+    }
+
+    fn of(stamp: u64, parity: usize, index: usize) -> Self {
+        let first = match index {
+            0 => FIRST + parity,
+            index => OTHERS + parity * OTHER_LINES + MORE_LINES + index - 1,
+        };
+        Self { stamp, parity, index, first }
     }
 
     /// Whether it is one of an even operation; those next to each other differ, unless others are
@@ -181,14 +195,6 @@ impl Round {
 
     fn number(self) -> usize {
         self.parity * ROUNDS + self.index
-    }
-
-    /// The first line of a post among its member's lines.
-    fn first(self) -> usize {
-        match self.index {
-            0 => FIRST + self.parity,
-            index => self.others() + MORE_LINES + index - 1,
-        }
     }
 
     /// The first of the other lines of an operation's posts.
@@ -209,6 +215,7 @@ impl<'a, W: Word> Block<'a, W> {
     }
 
     /// The block in `words`, which are zeros before a member has posted for the first time.
+    #[inline(always)]
     pub(super) fn new(words: &'a [W], members: usize, me: usize) -> Option<Self> {
         let (lines, []) = words.as_chunks() else { return None };
         let (verdicts, lines) = lines.split_first()?;
@@ -232,13 +239,15 @@ impl<'a, W: Word> Block<'a, W> {
     ///
     /// Whoever was first to find [`Attendance::Full`] after it knows that it may be waited for:
     /// of members that post at the same time at least one finds that.
+    #[inline(always)]
     pub(super) fn post(&self, round: Round, post: &Post<'_>) {
         let line = self.line(round, self.me);
         // Nobody is to take what follows for the post that was here.
         line[STAMP].store(0, Ordering::Relaxed);
         W::fence(Ordering::Release);
         let First { extent, head: [h0, h1], data: [d0, d1, d2, d3] } = post.first;
-        for (word, value) in line[1..].iter().zip([extent, h0, h1, d0, d1, d2, d3]) {
+        let values = [extent, h0, h1, d0, d1, d2, d3];
+        for (word, value) in line[1..].iter().zip(values).take(W::USED) {
             word.store(value, Ordering::Relaxed);
         }
         for (index, value) in post.more_head.iter().enumerate() {
@@ -253,11 +262,12 @@ impl<'a, W: Word> Block<'a, W> {
     /// Prepares for this member's post in the next operation, which takes a processor as long as all
     /// else about a short one: the others have it in their caches.
     pub(super) fn expect_to_post(&self, after: Round) {
-        let next = Round { parity: 1 - after.parity, index: 0, ..after };
+        let next = Round::of(after.stamp, 1 - after.parity, 0);
         self.line(next, self.me)[STAMP].expect_to_write();
     }
 
     /// Whether all have posted, given that all before the place `from` have.
+    #[inline(always)]
     pub(super) fn attendance(&self, round: Round, from: usize) -> Attendance {
         for member in from..self.members.len() {
             let stamp = self.line(round, member)[STAMP].load(Ordering::SeqCst);
@@ -280,14 +290,14 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// The first line of a post. What is read of a post is what was posted if it was there before,
     /// and is there or settled afterwards.
+    #[inline(always)]
     pub(super) fn first(&self, round: Round, member: usize) -> First {
-        let [_, extent, h0, h1, d0, d1, d2, d3] = self.line(round, member);
-        let load = |word: &W| word.load(Ordering::Relaxed);
-        First {
-            extent: load(extent),
-            head: [load(h0), load(h1)],
-            data: [load(d0), load(d1), load(d2), load(d3)],
+        let mut values = [0; LINE_WORDS - 1];
+        for (value, word) in values.iter_mut().zip(&self.line(round, member)[1..]).take(W::USED) {
+            *value = word.load(Ordering::Relaxed);
         }
+        let [extent, h0, h1, d0, d1, d2, d3] = values;
+        First { extent, head: [h0, h1], data: [d0, d1, d2, d3] }
     }
 
     /// The word at `index` of the data of a post behind its first line.
@@ -317,6 +327,7 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// Completes the round for this member, which has read all posts, unless the others have
     /// abandoned it.
+    #[inline(always)]
     pub(super) fn settle(&self, round: Round) -> Outcome {
         W::fence(Ordering::Acquire);
         self.finished(round, self.me).announce(round.stamp);
@@ -395,7 +406,7 @@ impl<'a, W: Word> Block<'a, W> {
 
     /// The first line of a member's post.
     fn line(&self, round: Round, member: usize) -> &'a Line<W> {
-        &self.members[member][round.first()]
+        &self.members[member][round.first]
     }
 
     fn more_head_word(&self, round: Round, member: usize, index: usize) -> &'a W {

@@ -37,6 +37,11 @@ pub(crate) struct Head {
     pub(crate) more: Option<[u64; MORE_HEAD_WORDS]>,
 }
 
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// The longest operand that is part of a post.
+const INLINE_BYTES: usize = INLINE_WORDS * WORD_BYTES;
+
 /// The largest memory for copies that is kept for the next operation but one.
 const KEPT_BYTES: usize = 32 << 20;
 
@@ -216,6 +221,7 @@ impl SharedGroup {
         self.patience.look(|| block.have_arrived(count).then_some(())).is_some()
     }
 
+    #[inline(always)]
     fn block(&self) -> Option<Block<'_, AtomicU64>> {
         let words = self.segment.board().get(self.place.block.clone());
         words.and_then(|words| Block::new(words, self.members, self.me))
@@ -226,7 +232,7 @@ impl SharedGroup {
     /// operation for any other ends it here.
     ///
     /// An operation that is still under way in another thread, two before this one, is waited for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter<'a>(
         &'a self,
         transport: &'a dyn Transport,
@@ -246,7 +252,7 @@ impl SharedGroup {
         };
         let block = block.ok_or_else(missing)?;
         let bell = bell(&self.segment, self.place.slot).ok_or_else(missing)?;
-        let presence = Presence {
+        Ok(Presence {
             group: self,
             block,
             bell,
@@ -259,13 +265,7 @@ impl SharedGroup {
             slept: false,
             lent: false,
             short: true,
-        };
-        // A complete operation in between has shown that all others are through with that one.
-        let last = presence.seat.last;
-        if last != 0 && last == self.last.load(Ordering::Relaxed) {
-            presence.await_parting(Round::new(last, 0))?;
-        }
-        Ok(presence)
+        })
     }
 }
 
@@ -286,10 +286,12 @@ impl Drop for SharedGroup {
 
 impl<'a> Presence<'a> {
     /// Shows `head` and `operand` to the others and waits for theirs, which are in `opened` then;
-    /// says whether all heads are this member's.
+    /// says whether all heads are this member's. What this member showed two operations before may
+    /// still be read by others: then it waits for them first.
     ///
     /// # Errors
     /// As [`Transport::exchange`]. Then it fails for all members, or has failed for them.
+    #[inline(always)]
     pub(crate) fn open(
         &mut self,
         head: &Head,
@@ -297,17 +299,25 @@ impl<'a> Presence<'a> {
         exposure: Exposure,
         opened: &mut Opened,
     ) -> Result<bool, TransportError> {
-        let mut data = [0; INLINE_WORDS];
-        let extent = if operand.len() <= size_of_val(&data) {
-            words_of(operand, &mut data);
-            Extent::short(operand.len())
+        // A complete operation in between has shown that all others are through with that one.
+        let last = self.seat.last;
+        if last != 0 && last == self.group.last.load(Ordering::Relaxed) {
+            self.await_parting(Round::new(last, 0))?;
+        }
+        let mut more = [0; INLINE_WORDS - FIRST_DATA_WORDS];
+        let (extent, data) = if operand.len() <= INLINE_BYTES {
+            let data = std::array::from_fn(|index| word_of(operand, index));
+            if operand.len() > size_of_val(&data) {
+                for (index, word) in more.iter_mut().enumerate() {
+                    *word = word_of(operand, FIRST_DATA_WORDS + index);
+                }
+            }
+            (Extent::short(operand.len()), data)
         } else {
             let Location { offset, length } = self.expose(operand, exposure)?;
-            data[0] = offset;
-            Extent::located(length, self.lent)
+            (Extent::located(length, self.lent), [offset, 0, 0, 0])
         };
-        let [d0, d1, d2, d3, more @ ..] = &data;
-        let first = First { extent: extent.0, head: head.first, data: [*d0, *d1, *d2, *d3] };
+        let first = First { extent: extent.0, head: head.first, data };
         let more_data = &more[..extent.more_words()];
         let more_head = head.more.as_ref().map_or(&[][..], |more| more);
         self.block.post(self.round, &Post { first, more_head, more_data });
@@ -331,7 +341,8 @@ impl<'a> Presence<'a> {
             }
         }
         if head.more.is_some() {
-            agree = agree && (0..self.group.members).all(|member| self.more_head(member) == head.more);
+            agree =
+                agree && (0..self.group.members).all(|member| self.more_head(member) == head.more);
         }
         self.settle()?;
         Ok(agree)
@@ -347,6 +358,7 @@ impl<'a> Presence<'a> {
     ///
     /// # Errors
     /// When it shows something else.
+    #[inline(always)]
     pub(crate) fn opened<'b>(
         &self,
         opened: &'b Opened,
@@ -367,6 +379,7 @@ impl<'a> Presence<'a> {
     ///
     /// # Errors
     /// When it shows something else.
+    #[inline(always)]
     pub(crate) fn opened_part<'b>(
         &self,
         opened: &'b Opened,
@@ -423,6 +436,7 @@ impl<'a> Presence<'a> {
         self.view(member, offset, length as u64)
     }
 
+    #[inline(always)]
     fn expect(&self, member: usize, shown: Extent, length: usize) -> Result<(), TransportError> {
         if shown.length() == length as u64 {
             return Ok(());
@@ -464,6 +478,7 @@ impl<'a> Presence<'a> {
     ///
     /// # Errors
     /// As [`Transport::exchange`]: what was read of others may not be what they showed.
+    #[inline(always)]
     pub(crate) fn part(&mut self) -> Result<(), TransportError> {
         if self.lent {
             self.next_round();
@@ -531,6 +546,7 @@ impl<'a> Presence<'a> {
     }
 
     /// Waits until all have posted, and leaves the round if that cannot be.
+    #[inline(always)]
     fn wait(&mut self) -> Result<(), TransportError> {
         let mut attendance = self.block.attendance(self.round, 0);
         if attendance == Attendance::Full {
@@ -604,6 +620,7 @@ impl<'a> Presence<'a> {
     }
 
     /// Completes the round, in which all posts are there and have been read.
+    #[inline(always)]
     fn settle(&mut self) -> Result<(), TransportError> {
         match self.block.settle(self.round) {
             Outcome::Complete => {
@@ -683,15 +700,18 @@ impl Drop for Presence<'_> {
     }
 }
 
-/// Puts `bytes` into `words`, which have room for them. So few are not worth a call.
-fn words_of(bytes: &[u8], words: &mut [u64]) {
-    let (whole, rest) = bytes.as_chunks();
-    for (word, bytes) in words.iter_mut().zip(whole) {
-        *word = u64::from_ne_bytes(*bytes);
-    }
-    if let Some(last) = words.get_mut(whole.len()).filter(|_| !rest.is_empty()) {
-        bytemuck::bytes_of_mut(last)[..rest.len()].copy_from_slice(rest);
-    }
+/// The word at `index` of `bytes`, which zeros follow. So few are not worth a call that copies.
+#[inline(always)]
+fn word_of(bytes: &[u8], index: usize) -> u64 {
+    let bytes = bytes.get(index * WORD_BYTES..).unwrap_or_default();
+    bytes.first_chunk().map_or_else(
+        || {
+            let in_order =
+                |word, (place, byte): (usize, &u8)| word | u64::from(*byte) << (8 * place);
+            u64::to_le(bytes.iter().enumerate().fold(0, in_order))
+        },
+        |word| u64::from_ne_bytes(*word),
+    )
 }
 
 /// `length` bytes of `memory`, which is made anew unless it has them. Nobody reads it meanwhile.

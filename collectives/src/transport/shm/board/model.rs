@@ -9,6 +9,9 @@ use loom::thread;
 use super::{Attendance, Block, First, Outcome, Post, Round, Word};
 
 impl Word for AtomicU64 {
+    /// The fewest that can be of two posts.
+    const USED: usize = 2;
+
     fn load(&self, ordering: Ordering) -> u64 {
         self.load(ordering)
     }
@@ -68,15 +71,15 @@ fn value(sequence: u64, member: usize) -> u64 {
 
 fn post(block: &Block<'_, AtomicU64>, round: Round, sequence: u64) {
     let value = value(sequence, block.me);
-    let first = First { extent: value, data: [value, 0, 0, 0], ..First::default() };
+    let first = First { extent: value, head: [value, 0], ..First::default() };
     block.post(round, &Post { first, ..Post::default() });
 }
 
 /// Whether all posts are those of the operation.
 fn all_posts_are_of(block: &Block<'_, AtomicU64>, round: Round, sequence: u64) -> bool {
     (0..block.members.len()).all(|member| {
-        let First { extent, data, .. } = block.first(round, member);
-        [extent, data[0]] == [value(sequence, member); 2]
+        let First { extent, head, .. } = block.first(round, member);
+        [extent, head[0]] == [value(sequence, member); 2]
     })
 }
 
