@@ -1,6 +1,6 @@
 //! One QUIC connection with a peer, and the streams on it that nobody has taken yet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -15,11 +15,11 @@ use super::window::is_open;
 use crate::ids::Rank;
 
 /// A connection, as long as the process lives; QUIC's own handles are used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LinkId(pub(super) u64);
 
 /// A stream of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StreamRef {
     pub(super) link: LinkId,
     pub(super) id: StreamId,
@@ -36,9 +36,9 @@ pub(super) struct Link {
     pub(super) handshake_until: Option<Instant>,
     pub(super) ended: Option<ConnectionError>,
     /// Streams of which too little has arrived to know what to do with them.
-    pub(super) beginnings: HashMap<StreamId, Vec<u8>>,
+    pub(super) beginnings: BTreeMap<StreamId, Vec<u8>>,
     /// Streams of ours whose end the peer has not acknowledged.
-    pub(super) unacknowledged: HashSet<StreamId>,
+    pub(super) unacknowledged: BTreeSet<StreamId>,
     /// Bytes written and not sent, roughly, and one for each end: none when all are on their way,
     /// as far as the peer takes them.
     pub(super) unsent_bytes: usize,
@@ -91,8 +91,8 @@ impl Link {
             dialled: false,
             handshake_until: Some(until),
             ended: None,
-            beginnings: HashMap::new(),
-            unacknowledged: HashSet::new(),
+            beginnings: BTreeMap::new(),
+            unacknowledged: BTreeSet::new(),
             unsent_bytes: 0,
             kept_bytes: Arc::default(),
             is_touched: false,

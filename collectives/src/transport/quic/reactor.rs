@@ -8,7 +8,7 @@
 mod inbound;
 mod peers;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 #[cfg(test)]
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,7 @@ use super::bell::{Bell, Rings};
 use super::link::{Link, LinkId, Read, Rest, StreamRef};
 use super::pool::{Inbox, Pool};
 use super::socket::{LARGEST_BATCH_BYTES, PeerSocket, congestion_mark};
+use super::window::has_room;
 use crate::endpoint::{Protocol, RefusalLog};
 use crate::ids::{Member, Rank};
 use crate::rendezvous::{FailureCause, RankFailure};
@@ -98,8 +99,9 @@ pub(super) struct State {
     socket: Arc<PeerSocket>,
     endpoint: Endpoint,
     server: Arc<QuicServerConfig>,
-    links: HashMap<LinkId, Link>,
-    by_handle: HashMap<ConnectionHandle, LinkId>,
+    // They are asked for every packet, and hashing a number takes longer than to find it.
+    links: BTreeMap<LinkId, Link>,
+    by_handle: BTreeMap<usize, LinkId>,
     links_so_far: u64,
     /// By rank.
     peers: Vec<Peer>,
@@ -151,8 +153,8 @@ impl Reactor {
             socket: Arc::clone(&socket),
             endpoint: Endpoint::new(Arc::new(config), None, whole, None),
             server,
-            links: HashMap::new(),
-            by_handle: HashMap::new(),
+            links: BTreeMap::new(),
+            by_handle: BTreeMap::new(),
             links_so_far: 0,
             peers: topology.ranks().iter().map(|_| Peer::default()).collect(),
             touched: VecDeque::new(),
@@ -375,7 +377,7 @@ impl State {
     }
 
     fn hand_over(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
-        let Some(&id) = self.by_handle.get(&handle) else { return };
+        let Some(&id) = self.by_handle.get(&handle.0) else { return };
         if let Some(link) = self.links.get_mut(&id) {
             link.connection.handle_event(event);
             self.touch(id);
@@ -482,7 +484,7 @@ impl State {
     fn add(&mut self, link: Link) -> LinkId {
         let id = LinkId(self.links_so_far);
         self.links_so_far += 1;
-        self.by_handle.insert(link.handle, id);
+        self.by_handle.insert(link.handle.0, id);
         self.links.insert(id, link);
         self.touch(id);
         id
@@ -638,10 +640,14 @@ impl State {
         }
     }
 
-    /// Whether the next batches on `stream`'s connection will be full ones.
+    /// Whether the next batches on `stream`'s connection will be full ones, or are all that it takes
+    /// for now.
     pub(super) fn has_batches(&self, stream: StreamRef) -> bool {
         let link = self.links.get(&stream.link);
-        link.is_some_and(|link| link.unsent_bytes >= BATCHES * LARGEST_BATCH_BYTES)
+        link.is_some_and(|link| {
+            link.unsent_bytes >= BATCHES * LARGEST_BATCH_BYTES
+                || !has_room(link.connection.congestion_state(), link.unsent_bytes)
+        })
     }
 
     /// Says that a reader or writer stopped of its own accord and wants to go on.

@@ -3,10 +3,14 @@
 //! The window is what a fast link holds in a round trip and no more: what is under way is held by
 //! the sender and by the receiver's socket, and is handled at a fraction of the cost while it fits
 //! the caches. It shrinks where packets are lost, as TCP's does, so a receiver whose socket holds
-//! little, or a slow link, is still not flooded. It opens for whole batches or not at all: a sender
-//! that follows every acknowledgement with the few packets it makes room for never fills a
+//! little, or a slow link, is still not flooded. It has room for whole batches or none: a sender that
+//! follows every acknowledgement with the few packets it makes room for never fills a
 //! segmentation offload again. There is no pacing, which quinn leaves out for windows that no 32
 //! bits hold.
+//!
+//! Writers keep to the window ([`has_room`]), and quinn hardly sees it end: a connection that has
+//! more to send than its window takes sends no acknowledgements either, and two such wait for each
+//! other until a timer makes one of them probe.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -110,8 +114,7 @@ impl Controller for BatchWindow {
     fn on_mtu_update(&mut self, _new_mtu: u16) {}
 
     fn window(&self) -> u64 {
-        let batch = BATCH_BYTES.min(self.window_bytes / 2);
-        if self.in_flight_bytes + batch <= self.window_bytes { OPEN } else { 1 }
+        if self.in_flight_bytes <= 2 * self.window_bytes { OPEN } else { 1 }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
@@ -134,6 +137,15 @@ fn largest_window_bytes(round_trip: Duration) -> u64 {
     held.clamp(FIRST_WINDOW_BYTES, LARGEST_WINDOW_BYTES)
 }
 
+/// Whether another batch may follow `unsent_bytes` that are not yet under way.
+pub(super) fn has_room(window: &dyn Controller, unsent_bytes: usize) -> bool {
+    let Ok(window) = window.clone_box().into_any().downcast::<BatchWindow>() else { return true };
+    let BatchWindow { window_bytes, in_flight_bytes, .. } = *window;
+    let batch_bytes = BATCH_BYTES.min(window_bytes / 2);
+    let taken_bytes = in_flight_bytes.saturating_add(unsent_bytes as u64);
+    taken_bytes.saturating_add(batch_bytes) <= window_bytes
+}
+
 /// Whether a [`BatchWindow`] lets more than acknowledgements pass.
 pub(super) fn is_open(window: &dyn Controller) -> bool {
     window.window() == OPEN
@@ -148,14 +160,33 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_for_whole_batches_only() {
+    fn it_has_room_for_whole_batches_only() {
         let (mut window, now) = (window(), Instant::now());
         window.on_sent(now, FIRST_WINDOW_BYTES - BATCH_BYTES, 1);
-        assert!(is_open(&*window));
+        assert!(has_room(&*window, 0));
+        assert!(!has_room(&*window, 1));
         window.on_sent(now, 1, 2);
-        assert_eq!(window.window(), 1);
-        window.on_end_acks(now, FIRST_WINDOW_BYTES - BATCH_BYTES, false, Some(2));
+        assert!(!has_room(&*window, 0));
+        window.on_end_acks(now, FIRST_WINDOW_BYTES - 2 * BATCH_BYTES, false, Some(2));
+        assert!(has_room(&*window, 65_536));
+    }
+
+    /// It would keep acknowledgements back, too.
+    #[test]
+    fn quinn_does_not_see_the_end_of_a_window_that_writers_keep_to() {
+        let (mut window, now) = (window(), Instant::now());
+        let mut packet = 0;
+        while has_room(&*window, 0) {
+            window.on_sent(now, BATCH_BYTES, packet);
+            packet += 1;
+            assert!(is_open(&*window));
+        }
+        assert_eq!(packet, FIRST_WINDOW_BYTES / BATCH_BYTES);
+        // What is short is not asked for: there is as much room again before it counts.
+        window.on_sent(now, FIRST_WINDOW_BYTES, packet);
         assert!(is_open(&*window));
+        window.on_sent(now, 1, packet + 1);
+        assert!(!is_open(&*window));
     }
 
     #[test]
@@ -176,14 +207,14 @@ mod tests {
         window.on_sent(at(0), after, 1);
         window.on_congestion_event(at(10), at(0), false, 0);
         window.on_congestion_event(at(11), at(1), false, 0);
-        assert!(!is_open(&*window));
+        assert!(!has_room(&*window, 0));
         window.on_end_acks(at(12), after - BATCH_BYTES, false, Some(1));
-        assert!(is_open(&*window));
+        assert!(has_room(&*window, 0));
         for ms in 20..200 {
             window.on_congestion_event(at(ms), at(ms - 1), ms % 2 == 0, 1 << 30);
         }
-        assert!(is_open(&*window));
+        assert!(has_room(&*window, 0));
         window.on_sent(at(300), SMALLEST_WINDOW_BYTES, 9);
-        assert!(!is_open(&*window));
+        assert!(!has_room(&*window, 0));
     }
 }

@@ -235,7 +235,7 @@ impl State {
         if !link.connection.is_drained() {
             return;
         }
-        self.by_handle.remove(&link.handle);
+        self.by_handle.remove(&link.handle.0);
         let mut peers = self.peers.iter();
         if !peers.any(|peer| peer.dialled == Some(id) || peer.accepted == Some(id)) {
             self.links.remove(&id);
