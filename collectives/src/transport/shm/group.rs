@@ -554,10 +554,16 @@ impl<'a> Presence<'a> {
             self.bell.ring();
             return Ok(());
         }
+        let mut from = 0;
         self.group.patience.look(|| {
-            let Attendance::Lacks(from) = attendance else { return Some(()) };
             attendance = self.block.attendance(self.round, from);
-            None
+            match attendance {
+                Attendance::Lacks(member) => {
+                    from = member;
+                    None
+                }
+                Attendance::Full | Attendance::Passed(_) => Some(()),
+            }
         });
         match attendance {
             Attendance::Full => Ok(()),
