@@ -340,9 +340,8 @@ impl<'a> Presence<'a> {
                 opened.more.extend(words);
             }
         }
-        if head.more.is_some() {
-            agree =
-                agree && (0..self.group.members).all(|member| self.more_head(member) == head.more);
+        if let Some(more) = head.more {
+            agree = agree && (0..self.group.members).all(|member| self.more_head(member) == more);
         }
         self.settle()?;
         Ok(agree)
@@ -415,15 +414,15 @@ impl<'a> Presence<'a> {
         let round = Round::new(self.step.operation.id.sequence, 0);
         (0..self.group.members).filter_map(move |member| {
             let First { head: first, .. } = self.block.first(round, member);
-            let head = Head { first, more: self.more_head(member) };
+            let head = Head { first, more: Some(self.more_head(member)) };
             self.block.still_stands(round, member).then_some((member, head))
         })
     }
 
     /// What follows in the opening of the member at this place: anything if its head has no more.
-    fn more_head(&self, member: usize) -> Option<[u64; MORE_HEAD_WORDS]> {
+    fn more_head(&self, member: usize) -> [u64; MORE_HEAD_WORDS] {
         let round = Round::new(self.step.operation.id.sequence, 0);
-        Some(std::array::from_fn(|index| self.block.more_head(round, member, index)))
+        std::array::from_fn(|index| self.block.more_head(round, member, index))
     }
 
     /// The `length` bytes that the member at this place shows in this round.
