@@ -259,8 +259,8 @@ impl<'a, W: Word> Block<'a, W> {
         line[STAMP].announce(round.stamp);
     }
 
-    /// Prepares for this member's post in the next operation, which takes a processor as long as all
-    /// else about a short one: the others have it in their caches.
+    /// Prepares for this member's post in the next operation: the others have its line in their caches,
+    /// and to get it back while something else is done makes a bare exchange a third shorter.
     pub(super) fn expect_to_post(&self, after: Round) {
         let next = Round::of(after.stamp, 1 - after.parity, 0);
         self.line(next, self.me)[STAMP].expect_to_write();
