@@ -3,7 +3,7 @@
 //! | operands | steps | sends | scratch |
 //! |---|---|---|---|
 //! | in the opening | 0 | 0 | 0 |
-//! | S up to 4 KiB, or P = 2 | 1: the operand to everyone | (P-1) S | (P-1) S |
+//! | S up to 4 KiB, or 1 MiB of P = 2 | 1: the operand to everyone | (P-1) S | (P-1) S |
 //! | larger | 2: chunk j to its owner, who folds; the folded to everyone | 2 (P-1)/P S | (P-1)/P S |
 //!
 //! So it is done directly; `recursive_doubling`, `ring` and `two_level` have other ways.
@@ -36,8 +36,17 @@ use crate::transport::TransportError;
 use crate::transport::shm::{Exposure, Opened, Presence};
 
 /// The longest operand that more than two send to everyone whole: up to here a step costs more than
-/// bytes. For two, chunks would be as many bytes in twice the steps.
-pub(super) const ONE_STEP_BYTES: usize = 4096;
+/// bytes.
+const ONE_STEP_BYTES: usize = 4096;
+
+/// The longest that two do, for whom chunks are as many bytes in twice the steps: up to here a step
+/// costs more than what two spare, half of the folding and, in place, a copy of the operand.
+const PAIR_STEP_BYTES: usize = 1 << 20;
+
+/// Whether everyone gets the operand whole.
+pub(super) fn is_one_step(operand_bytes: usize, members: usize) -> bool {
+    operand_bytes <= if members == 2 { PAIR_STEP_BYTES } else { ONE_STEP_BYTES }
+}
 
 /// The most bytes of all operands in shared memory together that everyone folds if there are more
 /// than two: reading them all again for every member soon costs more than a round.
@@ -112,7 +121,7 @@ impl Collective for AllReduce<'_> {
                 Algorithm::Direct | Algorithm::Shared => {}
             }
         }
-        if input.len() <= ONE_STEP_BYTES || run.members().len() == 2 {
+        if is_one_step(input.len(), run.members().len()) {
             // In place the operand goes out while its memory is written.
             let copy = own.is_none().then(|| output.to_vec());
             let sent = copy.as_deref().or(own).unwrap_or_default();

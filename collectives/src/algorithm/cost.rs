@@ -1,7 +1,7 @@
 //! What an algorithm costs: its steps, and the bytes that a member sends in them.
 
 use super::Hosts;
-use super::all_reduce::ONE_STEP_BYTES;
+use super::all_reduce::is_one_step;
 use super::choice::Algorithm;
 use super::chunk::Chunks;
 use crate::descriptor::{CollectiveKind, Signature};
@@ -51,10 +51,7 @@ impl Algorithm {
         let own = chunk(position);
         let cost = match self {
             Self::Shared => Cost::default(),
-            Self::Direct
-                if kind == CollectiveKind::AllReduce
-                    && (operand <= ONE_STEP_BYTES || members == 2) =>
-            {
+            Self::Direct if kind == CollectiveKind::AllReduce && is_one_step(operand, members) => {
                 Cost { steps: 1, sent_bytes: others * operand }
             }
             Self::Direct => Cost {
@@ -189,37 +186,53 @@ mod tests {
                 .flat_map(|kind| Algorithm::ALL.map(|algorithm| (kind, algorithm)))
                 .filter(|(kind, algorithm)| algorithm.serves(*kind))
         {
-            let policy = Policy { algorithm: Some(algorithm), reproducible: false };
-            let count = if kind == CollectiveKind::AllReduce { 2003 } else { 300 * members };
-            for element in [ElementType::F32, ElementType::F16] {
-                let said = std::sync::Mutex::new(vec![Cost::default(); members]);
-                let spent = sent(hosts, policy, |communicator, group| {
-                    let signature = run(communicator, group, kind, element, count);
-                    let hosts = &Hosts::new(group.members(), |member| {
-                        (0..)
-                            .zip(hosts)
-                            .find(|(_, host)| **host == hosts[member.0 as usize])
-                            .map(|(rank, _)| crate::Rank(rank))
-                    });
-                    let position = group.position();
-                    let cost = algorithm.cost(&signature, hosts, position, false).unwrap();
-                    assert_eq!(communicator.plan(group, &signature).0, algorithm);
-                    said.lock().unwrap()[position] = cost;
+            let counts: &[usize] = match (kind, members) {
+                // In one step and in two.
+                (CollectiveKind::AllReduce, 2) => &[2003, 300_001],
+                (CollectiveKind::AllReduce, _) => &[2003],
+                _ => &[300 * members],
+            };
+            for &count in counts {
+                check_count(hosts, &opening, (kind, algorithm), count);
+            }
+        }
+    }
+
+    fn check_count(
+        hosts: &[usize],
+        opening: &[Sent],
+        (kind, algorithm): (CollectiveKind, Algorithm),
+        count: usize,
+    ) {
+        let policy = Policy { algorithm: Some(algorithm), reproducible: false };
+        for element in [ElementType::F32, ElementType::F16] {
+            let said = std::sync::Mutex::new(vec![Cost::default(); hosts.len()]);
+            let spent = sent(hosts, policy, |communicator, group| {
+                let signature = run(communicator, group, kind, element, count);
+                let hosts = &Hosts::new(group.members(), |member| {
+                    (0..)
+                        .zip(hosts)
+                        .find(|(_, host)| **host == hosts[member.0 as usize])
+                        .map(|(rank, _)| crate::Rank(rank))
                 });
-                let said = said.into_inner().unwrap();
-                for (position, cost) in said.iter().enumerate() {
-                    let case =
-                        format!("{kind} of {element} by {algorithm}, {position} of {hosts:?}");
-                    let bytes = spent[position].bytes - opening[position].bytes;
-                    let steps = spent[position].exchanges - opening[position].exchanges;
-                    assert_eq!(bytes, cost.sent_bytes, "{case}");
-                    assert!(steps <= cost.steps, "{case}: {steps} of {} steps", cost.steps);
-                }
-                // Somebody takes them all, but for those within hosts where nobody has neighbours.
-                let most = spent.iter().map(|sent| sent.exchanges - 1).max().unwrap();
-                if algorithm != Algorithm::TwoLevel {
-                    assert_eq!(most, said[0].steps, "{kind} by {algorithm} of {hosts:?}");
-                }
+                let position = group.position();
+                let cost = algorithm.cost(&signature, hosts, position, false).unwrap();
+                assert_eq!(communicator.plan(group, &signature).0, algorithm);
+                said.lock().unwrap()[position] = cost;
+            });
+            let said = said.into_inner().unwrap();
+            for (position, cost) in said.iter().enumerate() {
+                let case =
+                    format!("{kind} of {count} {element} by {algorithm}, {position} of {hosts:?}");
+                let bytes = spent[position].bytes - opening[position].bytes;
+                let steps = spent[position].exchanges - opening[position].exchanges;
+                assert_eq!(bytes, cost.sent_bytes, "{case}");
+                assert!(steps <= cost.steps, "{case}: {steps} of {} steps", cost.steps);
+            }
+            // Somebody takes them all, but for those within hosts where nobody has neighbours.
+            let most = spent.iter().map(|sent| sent.exchanges - 1).max().unwrap();
+            if algorithm != Algorithm::TwoLevel {
+                assert_eq!(most, said[0].steps, "{kind} by {algorithm} of {hosts:?}");
             }
         }
     }

@@ -367,11 +367,19 @@ fn every_type_shm() {
     every_type(&shm(&[1; 3]));
 }
 
-/// Around the sizes at which a collective changes its way: the opening's room and one step's.
+const MEBIBYTE: usize = 1 << 20;
+
+/// Around the sizes at which a collective changes its way: the opening's room and one step's, which
+/// for two is another.
 fn around_thresholds(job: &dyn Job) {
     each_group(job, &[&[0, 1, 2]], |communicator, group| {
         for bytes in [127, 128, 129, 4095, 4096, 4097, 3 * 4096] {
             every_collective(communicator, group, ElementType::U8, Some(Reduction::Sum), bytes);
+        }
+    });
+    each_group(job, &[&[2, 0]], |communicator, group| {
+        for bytes in [MEBIBYTE - 1, MEBIBYTE, MEBIBYTE + 1] {
+            all_reduce(communicator, group, ElementType::U8, Reduction::Sum, bytes);
         }
     });
 }
@@ -392,7 +400,6 @@ fn around_thresholds_shm() {
 }
 
 fn a_mebibyte(job: &dyn Job) {
-    const MEBIBYTE: usize = 1 << 20;
     each_group(job, &[&[4, 0, 2]], |communicator, group| {
         let (element, elements) = (ElementType::F64, MEBIBYTE / 8);
         all_reduce(communicator, group, element, Reduction::Sum, elements);

@@ -1,7 +1,7 @@
 //! The loop that carries packets between a process's socket and its QUIC connections.
 //!
-//! It has no thread of its own: a *turn* takes in what has arrived, lets timers expire and sends
-//! what can be sent, and is made by whoever waits for something (`exchange`), or by the idle
+//! It has no thread of its own: a *turn* lets timers expire, sends what can be sent and takes in what
+//! has arrived, and is made by whoever waits for something (`exchange`), or by the idle
 //! thread when nobody does (`idle`). State is behind one lock, which nobody holds while waiting.
 //! The protocol is quinn's, which does no I/O of its own; what messages mean is the module above.
 
@@ -35,7 +35,8 @@ use self::peers::{Peer, lost};
 use super::bell::{Bell, Rings};
 use super::link::{Link, LinkId, Read, Rest, StreamRef};
 use super::pool::{Inbox, Pool};
-use super::socket::{LARGEST_BATCH_BYTES, PeerSocket, congestion_mark};
+use super::socket::{PeerSocket, congestion_mark};
+use super::transfer::CHUNK_BYTES;
 use super::window::has_room;
 use crate::endpoint::{Protocol, RefusalLog};
 use crate::ids::{Member, Rank};
@@ -297,12 +298,14 @@ impl Reactor {
 }
 
 impl State {
-    /// Takes in what has arrived, lets timers expire, sends what can be sent; says whether any of
-    /// it may have changed what somebody waits for.
+    /// Lets timers expire, sends what can be sent, takes in what has arrived; says whether any of it
+    /// may have changed what somebody waits for.
+    ///
+    /// Receiving comes last: who waited goes on before anything is said of what came, and
+    /// acknowledgements leave with what writers have to say then.
     pub(super) fn turn(&mut self) -> bool {
         let now = Instant::now();
         let mut changed = std::mem::take(&mut self.has_more);
-        changed |= self.receive(now);
         changed |= self.expire(now);
         for stream in self.abandoned.take() {
             if let Some(link) = self.links.get_mut(&stream.link) {
@@ -312,6 +315,7 @@ impl State {
         }
         self.send_notices(now);
         changed |= self.send(now);
+        changed |= self.receive(now);
         changed | self.can_send()
     }
 
@@ -645,7 +649,7 @@ impl State {
     pub(super) fn has_batches(&self, stream: StreamRef) -> bool {
         let link = self.links.get(&stream.link);
         link.is_some_and(|link| {
-            link.unsent_bytes >= BATCHES * LARGEST_BATCH_BYTES
+            link.unsent_bytes >= BATCHES * CHUNK_BYTES
                 || !has_room(link.connection.congestion_state(), link.unsent_bytes)
         })
     }

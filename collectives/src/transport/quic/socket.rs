@@ -83,7 +83,7 @@ impl PeerSocket {
     /// The largest packet that the first hop towards `peer` takes.
     #[cfg_attr(not(test), expect(clippy::unused_self, reason = "a test's socket has a limit"))]
     pub(super) fn largest_packet_bytes(&self, peer: SocketAddr) -> u16 {
-        let largest = largest_packet_bytes(peer);
+        let largest = whole_blocks(largest_packet_bytes(peer));
         #[cfg(test)]
         let largest = largest.min(self.largest_packet_bytes.load(Ordering::Relaxed));
         largest
@@ -161,6 +161,18 @@ pub(super) fn congestion_mark(meta: &RecvMeta) -> Option<EcnCodepoint> {
     meta.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8))
 }
 
+/// Bytes of a packet that are not its content, in a burst: flags, connection id, packet number and
+/// authentication tag.
+pub(super) const PACKET_OVERHEAD_BYTES: u16 = 1 + 8 + 2 + 16;
+
+/// The largest packet up to `bytes` whose content is whole blocks of the cipher, which takes longer
+/// for a part of a block than for several.
+fn whole_blocks(bytes: u16) -> u16 {
+    const BLOCK_BYTES: u16 = 16;
+    let part = bytes.saturating_sub(PACKET_OVERHEAD_BYTES) % BLOCK_BYTES;
+    (bytes - part).max(SMALLEST_PACKET_BYTES)
+}
+
 /// The MTU of the route towards `peer`, less what is not a packet's.
 fn largest_packet_bytes(peer: SocketAddr) -> u16 {
     const IPV4_AND_UDP_BYTES: u32 = 28;
@@ -236,6 +248,16 @@ mod tests {
         assert_eq!(socket.batch(8972), 7);
         assert_eq!(socket.batch(1472), 44);
         assert_eq!(socket.batch(1), socket.state.max_gso_segments());
+    }
+
+    #[test]
+    fn packets_hold_whole_blocks_as_far_as_they_may() {
+        for bytes in SMALLEST_PACKET_BYTES..9000 {
+            let packet_bytes = whole_blocks(bytes);
+            assert!((bytes.saturating_sub(15)..=bytes).contains(&packet_bytes), "{bytes}");
+            let is_whole = (packet_bytes - PACKET_OVERHEAD_BYTES).is_multiple_of(16);
+            assert!(is_whole || packet_bytes == SMALLEST_PACKET_BYTES, "{bytes}");
+        }
     }
 
     #[test]
