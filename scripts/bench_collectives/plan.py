@@ -18,7 +18,7 @@ class Scene:
     mtu: int | None = None
     # What the link carries in each direction; None for all it can.
     gbit_per_s: int | None = None
-    rounds: int = 3
+    rounds: int = 5
 
     @property
     def plot(self):
@@ -49,8 +49,8 @@ class Range:
 
 def scenes(only):
     one_host = [
-        Scene("2 ranks on one host", 2, rounds=5),
-        Scene("4 ranks on one host", 4),
+        Scene("2 ranks on one host", 2),
+        Scene("4 ranks on one host", 4, rounds=3),
     ]
     frames = [1500, 9000, 65535]
     two_hosts = [Scene(f"2 hosts, {mtu}-byte frames", 2, mtu=mtu) for mtu in frames]

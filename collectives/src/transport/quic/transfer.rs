@@ -16,7 +16,7 @@ use crate::transport::wire::{HEAD_BYTES, Head};
 use crate::transport::{Tag, TransportError};
 
 /// What is copied at a time to be sent: what one batch of packets carries in frames of 1500 bytes,
-/// and in frames of 9000. More, and the rest of each turn's chunks takes a batch of its own.
+/// and in frames of 9000. If it is more, what is left of a turn's chunks takes a batch of its own.
 pub(super) const CHUNK_BYTES: usize = 61 << 10;
 
 /// What is shown of each source at a time: of all sources together it should fit the cache.
