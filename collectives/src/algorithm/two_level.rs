@@ -44,7 +44,9 @@ impl<'a> Near<'a> {
         let mut presence = group.enter(run.transport, run.step, &host.members)?;
         // What all agree on has been compared, so there is nothing left to say.
         let mut opened = Opened::default();
-        presence.open(&Head::default(), operand, Exposure::Changing, &mut opened)?;
+        presence.open(&Head::default(), operand, Exposure::Changing, &mut opened, || {
+            run.step.deadline
+        })?;
         Ok(Self::Shared(presence, opened))
     }
 }

@@ -4,6 +4,8 @@
 //! A short collective takes a fraction of a microsecond here. So what it goes through is compiled
 //! for each kind, and what only a failure needs is made when there is one.
 
+use std::time::Duration;
+
 use super::error::{CollectiveCause, CollectiveError};
 use super::head;
 use super::participation::{Failure, Participation, check};
@@ -39,15 +41,27 @@ impl Communicator {
         collective: &mut C,
     ) -> Result<(), CollectiveError> {
         let (transport, recorder) = (&*self.shared.transport, &*self.shared.recorder);
-        // It is not held up by a clock that takes a tenth of its time.
-        let start = transport.last_tick();
-        let (descriptor, step) = self.begin(sequence, call, collective, start.saturating_add(TICK));
+        // The clock is read when the operand is on its way to the others, and counts from 0 until then.
+        let (descriptor, step) = self.begin(sequence, call, collective, Duration::ZERO);
         let place = Place { position: call.group.position, members: &call.group.members };
-        let ticket = recorder.begin(start, self.member(), place.members.len(), &descriptor);
+        let record = || {
+            // It is not held up by a clock that takes a tenth of its time.
+            let start = transport.last_tick();
+            (start, recorder.begin(start, self.member(), place.members.len(), &descriptor))
+        };
+        let mut recorded = None;
+        let begin = || {
+            let (start, _) = recorded.insert(record());
+            start.saturating_add(TICK).saturating_add(step.deadline)
+        };
         let met = match check(collective, self.member(), place) {
-            Ok(()) => meet(shared, transport, step, place, &head::encode(&descriptor), collective),
+            Ok(()) => {
+                let head = head::encode(&descriptor);
+                meet(shared, transport, step, place, &head, collective, begin)
+            }
             Err(detail) => Err(Ended::Misused(detail)),
         };
+        let (start, ticket) = recorded.unwrap_or_else(record);
         let (result, is_brief) = match met {
             Ok(is_brief) => (Ok(()), is_brief),
             Err(ended) => {
@@ -62,7 +76,7 @@ impl Communicator {
 }
 
 /// Agrees with the others and completes the collective; says whether that took much less than a
-/// tick of the clock.
+/// tick of the clock. `begin` says when it is late.
 #[inline(always)]
 fn meet<C: Collective>(
     shared: &SharedGroup,
@@ -71,11 +85,12 @@ fn meet<C: Collective>(
     place: Place<'_>,
     head: &Head,
     collective: &mut C,
+    begin: impl FnOnce() -> Duration,
 ) -> Result<bool, Ended> {
     let mut presence = shared.enter(transport, step, place.members)?;
     let exposure = collective.exposure(place.members.len());
     let mut opened = Opened::default();
-    match presence.open(head, collective.contribution(), exposure, &mut opened) {
+    match presence.open(head, collective.contribution(), exposure, &mut opened, begin) {
         Ok(true) => {}
         Ok(false) => return Err(Ended::Heads(presence.heads().collect(), None)),
         Err(error @ TransportError::Deadline { .. }) => {

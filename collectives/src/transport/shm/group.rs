@@ -289,6 +289,9 @@ impl<'a> Presence<'a> {
     /// says whether all heads are this member's. What this member showed two operations before may
     /// still be read by others: then it waits for them first.
     ///
+    /// `begin` says when the operation is late, and does what else need not be done before others
+    /// see the operand: while that is on its way, it takes no time of its own.
+    ///
     /// # Errors
     /// As [`Transport::exchange`]. Then it fails for all members, or has failed for them.
     #[inline(always)]
@@ -298,10 +301,13 @@ impl<'a> Presence<'a> {
         operand: &[u8],
         exposure: Exposure,
         opened: &mut Opened,
+        begin: impl FnOnce() -> Duration,
     ) -> Result<bool, TransportError> {
+        let mut begin = Some(begin);
         // A complete operation in between has shown that all others are through with that one.
         let last = self.seat.last;
         if last != 0 && last == self.group.last.load(Ordering::Relaxed) {
+            self.begin(begin.take());
             self.await_parting(Round::new(last, 0))?;
         }
         let mut more = [0; INLINE_WORDS - FIRST_DATA_WORDS];
@@ -321,6 +327,7 @@ impl<'a> Presence<'a> {
         let more_data = &more[..extent.more_words()];
         let more_head = head.more.as_ref().map_or(&[][..], |more| more);
         self.block.post(self.round, &Post { first, more_head, more_data });
+        self.begin(begin);
         self.wait()?;
         self.block.expect_to_post(self.round);
 
@@ -345,6 +352,13 @@ impl<'a> Presence<'a> {
         }
         self.settle()?;
         Ok(agree)
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, begin: Option<impl FnOnce() -> Duration>) {
+        if let Some(begin) = begin {
+            self.step.deadline = begin();
+        }
     }
 
     /// Whether all operands were part of the posts and nobody had to be waited for for long: then it
