@@ -41,8 +41,8 @@ impl Communicator {
         collective: &mut C,
     ) -> Result<(), CollectiveError> {
         let (transport, recorder) = (&*self.shared.transport, &*self.shared.recorder);
-        // The clock is read when the operand is on its way to the others, and counts from 0 until then.
-        let (descriptor, step) = self.begin(sequence, call, collective, Duration::ZERO);
+        // The clock is read when the operand is on its way to the others: until then none is late.
+        let (descriptor, step) = self.begin(sequence, call, collective, Duration::MAX);
         let place = Place { position: call.group.position, members: &call.group.members };
         let record = || {
             // It is not held up by a clock that takes a tenth of its time.
@@ -52,7 +52,7 @@ impl Communicator {
         let mut recorded = None;
         let begin = || {
             let (start, _) = recorded.insert(record());
-            start.saturating_add(TICK).saturating_add(step.deadline)
+            start.saturating_add(TICK).saturating_add(self.timeout(call))
         };
         let met = match check(collective, self.member(), place) {
             Ok(()) => {

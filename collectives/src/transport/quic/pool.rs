@@ -4,7 +4,7 @@
 use bytes::{BufMut, BytesMut};
 
 /// The largest batch.
-pub(super) const BUFFER_BYTES: usize = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// Buffers kept; what is copied when all are held gets memory of its own.
 const BUFFERS: usize = 128;

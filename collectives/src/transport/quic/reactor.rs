@@ -35,8 +35,7 @@ use self::peers::{Peer, lost};
 use super::bell::{Bell, Rings};
 use super::link::{Link, LinkId, Read, Rest, StreamRef};
 use super::pool::{Inbox, Pool};
-use super::socket::{PeerSocket, congestion_mark};
-use super::transfer::CHUNK_BYTES;
+use super::socket::{BATCH_CONTENT_BYTES, PeerSocket, congestion_mark};
 use super::window::has_room;
 use crate::endpoint::{Protocol, RefusalLog};
 use crate::ids::{Member, Rank};
@@ -649,7 +648,7 @@ impl State {
     pub(super) fn has_batches(&self, stream: StreamRef) -> bool {
         let link = self.links.get(&stream.link);
         link.is_some_and(|link| {
-            link.unsent_bytes >= BATCHES * CHUNK_BYTES
+            link.unsent_bytes >= BATCHES * BATCH_CONTENT_BYTES
                 || !has_room(link.connection.congestion_state(), link.unsent_bytes)
         })
     }

@@ -16,7 +16,10 @@ use crate::EndpointError;
 use crate::endpoint::bind_socket;
 
 /// The most that one UDP datagram, or one batch of them, holds over IPv4.
-pub(super) const LARGEST_BATCH_BYTES: usize = 65_507;
+const LARGEST_BATCH_BYTES: usize = 65_507;
+
+/// Bytes of messages that one batch carries in frames of 1500 bytes, and in frames of 9000.
+pub(super) const BATCH_CONTENT_BYTES: usize = 61 << 10;
 
 /// What every path carries.
 pub(super) const SMALLEST_PACKET_BYTES: u16 = 1200;
@@ -163,7 +166,7 @@ pub(super) fn congestion_mark(meta: &RecvMeta) -> Option<EcnCodepoint> {
 
 /// Bytes of a packet that are not its content, in a burst: flags, connection id, packet number and
 /// authentication tag.
-pub(super) const PACKET_OVERHEAD_BYTES: u16 = 1 + 8 + 2 + 16;
+const PACKET_OVERHEAD_BYTES: u16 = 1 + 8 + 2 + 16;
 
 /// The largest packet up to `bytes` whose content is whole blocks of the cipher, which takes longer
 /// for a part of a block than for several.
@@ -257,6 +260,20 @@ mod tests {
             assert!((bytes.saturating_sub(15)..=bytes).contains(&packet_bytes), "{bytes}");
             let is_whole = (packet_bytes - PACKET_OVERHEAD_BYTES).is_multiple_of(16);
             assert!(is_whole || packet_bytes == SMALLEST_PACKET_BYTES, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_batch_carries_its_content_and_little_more() {
+        // What is before a piece of a message below 1 GiB, and an acknowledgement beside it.
+        const FRAME_BYTES: usize = 1 + 4 + 4 + 2;
+        const ACKNOWLEDGEMENT_BYTES: usize = 40;
+        for packet_bytes in [1467, 8971] {
+            let content_bytes = packet_bytes - usize::from(PACKET_OVERHEAD_BYTES) - FRAME_BYTES;
+            let packets = LARGEST_BATCH_BYTES / packet_bytes;
+            let carried_bytes = packets * content_bytes - ACKNOWLEDGEMENT_BYTES;
+            let rest_bytes = carried_bytes.checked_sub(BATCH_CONTENT_BYTES);
+            assert!(rest_bytes.is_some_and(|rest| rest < packet_bytes), "{rest_bytes:?}");
         }
     }
 

@@ -9,15 +9,16 @@ use std::task::{Poll, ready};
 
 use super::link::{Read, Rest};
 use super::reactor::{Arrival, Outbound, Reactor, Unread};
+use super::socket::BATCH_CONTENT_BYTES;
 use crate::ids::{Member, Rank};
 use crate::transport::drive::Failure;
 use crate::transport::local::copy;
 use crate::transport::wire::{HEAD_BYTES, Head};
 use crate::transport::{Tag, TransportError};
 
-/// What is copied at a time to be sent: what one batch of packets carries in frames of 1500 bytes,
-/// and in frames of 9000. If it is more, what is left of a turn's chunks takes a batch of its own.
-pub(super) const CHUNK_BYTES: usize = 61 << 10;
+/// What is copied at a time to be sent. If it is more than a batch carries, what is left of a turn's
+/// chunks takes a batch of its own.
+const CHUNK_BYTES: usize = BATCH_CONTENT_BYTES;
 
 /// What is shown of each source at a time: of all sources together it should fit the cache.
 const SEGMENT_BYTES: usize = 64 << 10;
@@ -293,22 +294,7 @@ impl<'a> Pipeline<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::socket::{LARGEST_BATCH_BYTES, PACKET_OVERHEAD_BYTES};
     use super::*;
-
-    #[test]
-    fn a_batch_carries_a_chunk_and_little_more() {
-        // What is before a piece of a message below 1 GiB, and an acknowledgement beside it.
-        const FRAME_BYTES: usize = 1 + 4 + 4 + 2;
-        const ACKNOWLEDGEMENT_BYTES: usize = 40;
-        for packet_bytes in [1467, 8971] {
-            let content_bytes = packet_bytes - usize::from(PACKET_OVERHEAD_BYTES) - FRAME_BYTES;
-            let packets = LARGEST_BATCH_BYTES / packet_bytes;
-            let carried_bytes = packets * content_bytes - ACKNOWLEDGEMENT_BYTES;
-            let rest_bytes = carried_bytes.checked_sub(CHUNK_BYTES);
-            assert!(rest_bytes.is_some_and(|rest| rest < packet_bytes), "{rest_bytes:?}");
-        }
-    }
 
     #[test]
     fn segments_are_shown_when_all_sources_have_them_and_cover_each_byte_once() {

@@ -354,6 +354,7 @@ impl<'a> Presence<'a> {
         Ok(agree)
     }
 
+    /// Does what [`Presence::open`] was given to do, unless that is done.
     #[inline(always)]
     fn begin(&mut self, begin: Option<impl FnOnce() -> Duration>) {
         if let Some(begin) = begin {
